@@ -1,0 +1,37 @@
+package io.pgsteward.postgres;
+
+import java.sql.SQLException;
+
+/**
+ * The one session that a coordinator has on an instance. It holds the leader's lock, so whoever can
+ * run a statement on it leads. The seam to the database: tests put a simulated server here.
+ *
+ * <p>Blocking, each call with its own deadline; used by one thread, except {@link #close}.
+ */
+public interface LeaderSession extends AutoCloseable {
+
+  /**
+   * Connects, takes the leader's lock and starts a new term. Any earlier connection of this object
+   * is closed first.
+   *
+   * @return the epoch: larger than that of every earlier term on this server
+   * @throws LeadershipHeldException if another session holds the lock; it names the holder
+   * @throws SQLException if PostgreSQL cannot be asked
+   */
+  long lead() throws SQLException;
+
+  /**
+   * Looks at the server once.
+   *
+   * @throws SQLException if the look failed. If {@link #isLeading} is false afterwards the lock is
+   *     lost and {@link #lead} must be called again
+   */
+  Observation observe() throws SQLException;
+
+  /** Whether the session that holds the lock was alive at its last statement. */
+  boolean isLeading();
+
+  /** Gives the lock back and closes the connection. Never throws; idempotent; any thread. */
+  @Override
+  void close();
+}
