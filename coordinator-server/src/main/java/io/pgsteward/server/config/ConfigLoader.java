@@ -1,0 +1,202 @@
+package io.pgsteward.server.config;
+
+import java.io.IOException;
+import java.net.UnknownHostException;
+import java.nio.charset.CharacterCodingException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Reads a configuration file. Everything that is wrong in it is found in one go and refused
+ * together, each problem with its line; nothing wrong is silently corrected. The rules about the
+ * file as a whole are here, those of its parts in {@link InstanceReader}, {@link PolicyReader},
+ * {@link TokenReader} and {@link SecretReader}. Stateless apart from its environment.
+ */
+public final class ConfigLoader {
+
+  private static final long LARGEST_FILE = 1 << 20;
+  private static final Duration DEFAULT_LEASE = Duration.ofSeconds(15);
+  private static final Duration LEAST_LEASE = Duration.ofMillis(500);
+  private static final Duration MOST_LEASE = Duration.ofMinutes(10);
+  private static final Duration DEFAULT_OBSERVE = Duration.ofSeconds(1);
+  private static final Duration LEAST_OBSERVE = Duration.ofMillis(50);
+  private static final Duration MOST_OBSERVE = Duration.ofSeconds(10);
+  private static final Duration LEAST_PARK = Duration.ofMillis(50);
+
+  private final Map<String, String> environment;
+
+  /**
+   * @param environment what {@code {env: NAME}} is looked up in
+   */
+  public ConfigLoader(Map<String, String> environment) {
+    this.environment = Map.copyOf(environment);
+  }
+
+  /**
+   * Reads the file.
+   *
+   * @throws ConfigException if the file cannot be read or anything in it is wrong
+   */
+  public ServerConfig load(Path file) throws ConfigException {
+    Problems problems = new Problems();
+    ServerConfig config = null;
+    String text = text(file, problems);
+    if (text != null) {
+      YamlNode document = new YamlReader(problems).read(text);
+      if (document instanceof YamlNode.Mapping mapping) {
+        Path directory = file.toAbsolutePath().getParent();
+        config =
+            config(
+                new Section(mapping, mapping.line(), "", problems),
+                problems,
+                new SecretReader(directory == null ? file : directory, environment));
+      } else if (document != null) {
+        problems.add(
+            document.line(),
+            "",
+            "must begin with keys such as instances, but it is " + document.kind());
+      }
+    }
+    if (config == null || !problems.isEmpty()) {
+      throw new ConfigException(file.toString(), problems.byLine());
+    }
+    return config;
+  }
+
+  private static @Nullable String text(Path file, Problems problems) {
+    try {
+      if (Files.isDirectory(file)) {
+        problems.add(0, "", "is a directory; --config needs the file itself");
+      } else if (Files.exists(file) && Files.size(file) > LARGEST_FILE) {
+        problems.add(0, "", "is larger than 1 MB and so no configuration file");
+      } else {
+        return Files.readString(file);
+      }
+    } catch (NoSuchFileException e) {
+      problems.add(0, "", "there is no such file; --config names the configuration file");
+    } catch (CharacterCodingException e) {
+      problems.add(0, "", "is not UTF-8 text");
+    } catch (IOException e) {
+      problems.add(0, "", "cannot be read: " + SecretReader.reason(e));
+    }
+    return null;
+  }
+
+  private static ServerConfig config(Section file, Problems problems, SecretReader secrets) {
+    ListenAddress listen = listen(file);
+    Duration lease = or(file.duration("lease", LEAST_LEASE, MOST_LEASE), DEFAULT_LEASE);
+    Duration park = park(file, lease);
+    Duration observe = or(file.duration("observe", LEAST_OBSERVE, MOST_OBSERVE), DEFAULT_OBSERVE);
+    if (observe.compareTo(lease) > 0) {
+      file.problem(
+          file.has("observe") ? "observe" : "lease",
+          "PostgreSQL must be looked at at least once in a lease, but observe is "
+              + Section.write(observe)
+              + " and lease "
+              + Section.write(lease));
+    }
+    List<InstanceConfig> instances = instances(file, new InstanceReader(secrets));
+    int before = problems.count();
+    TokenConfig tokens = new TokenReader(secrets).read(file);
+    if (problems.count() == before) {
+      loopbackWithoutTokens(file, listen, tokens);
+    }
+    file.finish();
+    return new ServerConfig(listen, lease, park, observe, instances, tokens);
+  }
+
+  private static Duration or(@Nullable Duration duration, Duration otherwise) {
+    return duration == null ? otherwise : duration;
+  }
+
+  private static ListenAddress listen(Section file) {
+    String text = file.text("listen");
+    if (text == null) {
+      return ListenAddress.DEFAULT;
+    }
+    try {
+      return ListenAddress.parse(text);
+    } catch (IllegalArgumentException e) {
+      file.problem("listen", String.valueOf(e.getMessage()));
+      return ListenAddress.DEFAULT;
+    }
+  }
+
+  /** A member that is parked for longer than a third of the lease risks its lease. */
+  private static Duration park(Section file, Duration lease) {
+    Duration longest = lease.dividedBy(3);
+    Duration park = file.duration("park", LEAST_PARK, MOST_LEASE);
+    if (park == null) {
+      return longest;
+    }
+    if (park.compareTo(longest) > 0) {
+      file.problem(
+          "park",
+          "must be at most a third of the lease, but it is "
+              + Section.write(park)
+              + " and lease "
+              + Section.write(lease));
+    }
+    return park;
+  }
+
+  private static List<InstanceConfig> instances(Section file, InstanceReader reader) {
+    List<InstanceConfig> instances = new ArrayList<>();
+    Section section = file.section("instances");
+    if (section == null) {
+      if (!file.has("instances")) {
+        file.problem(
+            "instances", "is missing: the PostgreSQL servers, each under a name of its own");
+      }
+      return instances;
+    }
+    Map<String, String> names = new HashMap<>();
+    for (Section.Named named : section.groups()) {
+      InstanceConfig instance = reader.read(named);
+      instances.add(instance);
+      String earlier = names.putIfAbsent(instance.server(), named.name());
+      if (earlier != null && !instance.url().isEmpty()) {
+        named.group().problem("url", "is the server of " + earlier + "; one server has one budget");
+      }
+    }
+    if (section.isEmpty()) {
+      file.problem("instances", "names no PostgreSQL server");
+    }
+    return instances;
+  }
+
+  private static void loopbackWithoutTokens(
+      Section file, ListenAddress listen, TokenConfig tokens) {
+    try {
+      if (listen.isLoopback()) {
+        return;
+      }
+    } catch (UnknownHostException e) {
+      file.problem("listen", "the host " + listen.host() + " is not known");
+      return;
+    }
+    List<String> open = new ArrayList<>();
+    if (tokens.members().isEmpty()) {
+      open.add("tokens.members");
+    }
+    if (tokens.operators().isEmpty()) {
+      open.add("tokens.operators");
+    }
+    if (!open.isEmpty()) {
+      file.problem(
+          "listen",
+          "other machines can reach "
+              + listen
+              + ", so "
+              + String.join(" and ", open)
+              + " must be given; without tokens use a loopback address such as 127.0.0.1:7432");
+    }
+  }
+}

@@ -1,0 +1,169 @@
+package io.pgsteward.server.config;
+
+import io.pgsteward.model.InstanceId;
+import io.pgsteward.model.TenantId;
+import io.pgsteward.model.TenantPolicy;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.jspecify.annotations.Nullable;
+import org.postgresql.Driver;
+
+/** Reads one entry under {@code instances}. */
+final class InstanceReader {
+
+  private static final int DEFAULT_MARGIN = 3;
+  private static final String URL = "io.pgsteward.url";
+
+  private final SecretReader secrets;
+
+  InstanceReader(SecretReader secrets) {
+    this.secrets = secrets;
+  }
+
+  /** The instance; only to be used if no problem was reported. */
+  InstanceConfig read(Section.Named named) {
+    Section section = named.group();
+    if (named.name().isBlank()) {
+      section.problem("", "an instance needs a name");
+    }
+    Properties parsed = url(section);
+    String user = user(section, parsed);
+    Secret password = secrets.read(section, "password");
+    int margin = section.number("margin", DEFAULT_MARGIN, 0, 262_143);
+    Enforcement enforcement = enforcement(section);
+    TenantPolicy otherwise = PolicyReader.otherwise(section);
+    Map<String, TenantPolicy> tenants = PolicyReader.tenants(section);
+    List<String> foreign = foreign(section, tenants);
+    section.finish();
+    if (otherwise == null
+        && tenants.isEmpty()
+        && !section.has("tenants")
+        && !section.has("default")) {
+      section.problem(
+          "tenants",
+          "no tenant could ever be granted a slot: name tenants, or give a default policy, such as"
+              + " default: {}");
+    }
+    return new InstanceConfig(
+        new InstanceId(named.name().isBlank() ? "unnamed" : named.name()),
+        parsed.getProperty(URL, ""),
+        server(parsed),
+        user,
+        password,
+        margin,
+        enforcement,
+        otherwise,
+        tenants,
+        foreign);
+  }
+
+  private static Properties url(Section section) {
+    Properties none = new Properties();
+    String url = section.text("url");
+    if (url == null) {
+      if (!section.has("url")) {
+        section.problem(
+            "url", "is missing: a URL such as jdbc:postgresql://127.0.0.1:5432/postgres");
+      }
+      return none;
+    }
+    Properties parsed = url.startsWith("jdbc:postgresql:") ? Driver.parseURL(url, null) : null;
+    if (parsed == null) {
+      section.problem(
+          "url", "must be a PostgreSQL JDBC URL such as jdbc:postgresql://127.0.0.1:5432/postgres");
+      return none;
+    }
+    parsed.setProperty(URL, url);
+    if (parsed.getProperty("password") != null) {
+      section.problem("url", "holds a password, which logs would show: give it as password");
+    }
+    if (parsed.getProperty("PGHOST", "").isBlank()) {
+      section.problem("url", "names no host");
+    }
+    if (parsed.getProperty("PGDBNAME", "").isBlank()) {
+      section.problem(
+          "url", "names no database for the leader's lock; usually it ends with /postgres");
+    }
+    String target = parsed.getProperty("targetServerType", "primary");
+    if (!target.equals("primary") && !target.equals("master")) {
+      section.problem("url", "must lead to the primary, but targetServerType is " + target);
+    }
+    return parsed;
+  }
+
+  private static String user(Section section, Properties parsed) {
+    String user = section.text("user");
+    String inUrl = parsed.getProperty("user");
+    if (user != null && inUrl != null && !user.equals(inUrl)) {
+      section.problem("user", "is " + user + ", but the url says " + inUrl);
+    }
+    if (user == null && inUrl == null && !section.has("user")) {
+      section.problem("user", "is missing: the role with which the coordinator logs in");
+    }
+    return user != null ? user : inUrl != null ? inUrl : "";
+  }
+
+  private static Enforcement enforcement(Section section) {
+    String text = section.text("enforce");
+    if (text == null) {
+      return Enforcement.AUTO;
+    }
+    switch (text) {
+      case "auto":
+        return Enforcement.AUTO;
+      case "off":
+        return Enforcement.OFF;
+      case "required":
+        section.problem(
+            "enforce",
+            "required cannot be kept: this version does not set role limits yet; with auto it starts"
+                + " and the ledger alone protects the budget");
+        return Enforcement.OFF;
+      default:
+        section.problem("enforce", "must be required, auto or off, but it is \"" + text + "\"");
+        return Enforcement.AUTO;
+    }
+  }
+
+  private static List<String> foreign(Section section, Map<String, TenantPolicy> tenants) {
+    List<String> roles = new ArrayList<>();
+    for (Section.Text role : section.texts("foreign")) {
+      String reason = PolicyReader.whyNoRole(role.text());
+      if (reason != null) {
+        section.problemAt(role, reason);
+        continue;
+      }
+      String named = exactlyNamed(role.text(), tenants);
+      if (named != null) {
+        section.problemAt(
+            role, role.text() + " is never managed, but tenants names it in " + named);
+      }
+      roles.add(role.text());
+    }
+    return roles;
+  }
+
+  private static @Nullable String exactlyNamed(String role, Map<String, TenantPolicy> tenants) {
+    for (String tenant : tenants.keySet()) {
+      boolean exact = tenant.indexOf('*') < 0 && PolicyReader.whyNoTenant(tenant) == null;
+      if (exact && role.indexOf('*') < 0 && sameRole(role, tenant)) {
+        return tenant;
+      }
+    }
+    return null;
+  }
+
+  private static boolean sameRole(String role, String tenant) {
+    return TenantId.parse(role + "@x").role().equals(TenantId.parse(tenant).role());
+  }
+
+  private static String server(Properties parsed) {
+    return parsed.getProperty("PGHOST", "")
+        + ":"
+        + parsed.getProperty("PGPORT", "")
+        + "/"
+        + parsed.getProperty("PGDBNAME", "");
+  }
+}

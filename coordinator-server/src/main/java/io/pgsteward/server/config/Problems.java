@@ -1,0 +1,27 @@
+package io.pgsteward.server.config;
+
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+
+/** Collects what is wrong in one file, so that it is said all at once. Used by one thread. */
+final class Problems {
+
+  private final List<ConfigProblem> found = new ArrayList<>();
+
+  void add(int line, String path, String message) {
+    found.add(new ConfigProblem(line, path, message));
+  }
+
+  boolean isEmpty() {
+    return found.isEmpty();
+  }
+
+  int count() {
+    return found.size();
+  }
+
+  List<ConfigProblem> byLine() {
+    return found.stream().sorted(Comparator.comparingInt(ConfigProblem::line)).toList();
+  }
+}

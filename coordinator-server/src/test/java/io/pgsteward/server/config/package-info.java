@@ -1,0 +1,4 @@
+@NullMarked
+package io.pgsteward.server.config;
+
+import org.jspecify.annotations.NullMarked;
