@@ -198,8 +198,8 @@ public final class PgStewardConfig {
     }
 
     /**
-     * How many threads may wait for a connection at one time; one more is refused at once. Zero:
-     * nobody waits, a borrower gets a connection now or an error now. Default, and null: no limit.
+     * How many threads may wait for a connection at one time; one more is refused at once. Zero: no
+     * limit. Default, and null: zero.
      */
     public Builder maxWaiters(@Nullable Integer threads) {
       return with(Setting.MAX_WAITERS, threads);

@@ -32,11 +32,7 @@ enum Setting {
       Kind.COUNT,
       2,
       "Connections that this process may hold while it has no grant and hears no coordinator"),
-  MAX_WAITERS(
-      "maxWaiters",
-      Kind.COUNT,
-      null,
-      "Threads that may wait for a connection; left out: no limit; 0: nobody waits"),
+  MAX_WAITERS("maxWaiters", Kind.COUNT, 0, "Threads that may wait for a connection; 0: no limit"),
   MAXIMUM_POOL_SIZE(
       "maximumPoolSize",
       Kind.COUNT,
@@ -235,13 +231,11 @@ enum Setting {
       case IDLE_TIMEOUT -> atLeast((Duration) value, Duration.ofSeconds(10), true);
       case LEAK_DETECTION_THRESHOLD -> atLeast((Duration) value, Duration.ofSeconds(2), true);
       case AUTO_COMMIT, TRANSACTION_ISOLATION -> null;
-      case COORDINATOR,
-          COORDINATOR_TOKEN,
-          INSTANCE,
-          TENANT,
-          SCHEMA,
-          CONNECTION_INIT_SQL,
-          POOL_NAME ->
+      case COORDINATOR_TOKEN ->
+          ((String) value).chars().allMatch(c -> c > ' ' && c < 0x7f) && !((String) value).isEmpty()
+              ? null
+              : parameter + " is visible ASCII characters without spaces (its value is not shown)";
+      case COORDINATOR, INSTANCE, TENANT, SCHEMA, CONNECTION_INIT_SQL, POOL_NAME ->
           ((String) value).isBlank() ? parameter + " is empty; leave it out instead" : null;
     };
   }

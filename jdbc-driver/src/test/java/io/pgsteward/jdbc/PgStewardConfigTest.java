@@ -207,6 +207,13 @@ class PgStewardConfigTest {
     }
 
     @Test
+    void of_the_token_are_not_shown() {
+      assertThat(refusal(b -> b.coordinatorToken("hush hush")))
+          .contains("coordinatorToken is visible ASCII")
+          .doesNotContain("hush");
+    }
+
+    @Test
     void without_a_url_show_the_form_of_one() {
       assertThat(refusal(b -> b.jdbcUrl(null))).contains("jdbc:pgsteward://host:port/database");
     }
