@@ -99,7 +99,8 @@ public record TenantId(String role, String database, @Nullable String label)
     return text.toString();
   }
 
-  private static String decode(String text) {
+  /** Undoes the percent-encoding of a name. */
+  static String decode(String text) {
     if (text.indexOf('%') < 0) {
       return text;
     }
