@@ -1,11 +1,7 @@
 package io.pgsteward.server.config;
 
 import io.pgsteward.model.InstanceId;
-import io.pgsteward.model.TenantPolicy;
-import java.util.Collections;
-import java.util.LinkedHashMap;
-import java.util.List;
-import java.util.Map;
+import io.pgsteward.model.PolicyBook;
 import java.util.Properties;
 import org.jspecify.annotations.Nullable;
 
@@ -19,9 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param password its password; null when PostgreSQL asks for none
  * @param margin connections kept free
  * @param enforcement whether role limits are used
- * @param otherwise the policy of a tenant that no entry matches; null: it is refused
- * @param tenants policies by a tenant's text, or by a pattern with {@code *}
- * @param foreign roles that are never managed, or patterns with {@code *}
+ * @param policies which roles are managed, and which policy each tenant has
  */
 public record InstanceConfig(
     InstanceId id,
@@ -31,14 +25,7 @@ public record InstanceConfig(
     @Nullable Secret password,
     int margin,
     Enforcement enforcement,
-    @Nullable TenantPolicy otherwise,
-    Map<String, TenantPolicy> tenants,
-    List<String> foreign) {
-
-  public InstanceConfig {
-    tenants = Collections.unmodifiableMap(new LinkedHashMap<>(tenants));
-    foreign = List.copyOf(foreign);
-  }
+    PolicyBook policies) {
 
   /** User and password as pgjdbc takes them. A new object for each call. */
   public Properties credentials() {

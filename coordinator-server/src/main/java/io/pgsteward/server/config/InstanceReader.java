@@ -1,13 +1,8 @@
 package io.pgsteward.server.config;
 
 import io.pgsteward.model.InstanceId;
-import io.pgsteward.model.TenantId;
-import io.pgsteward.model.TenantPolicy;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Map;
+import io.pgsteward.model.PolicyBook;
 import java.util.Properties;
-import org.jspecify.annotations.Nullable;
 import org.postgresql.Driver;
 
 /** Reads one entry under {@code instances}. */
@@ -33,14 +28,9 @@ final class InstanceReader {
     Secret password = secrets.read(section, "password");
     int margin = section.number("margin", DEFAULT_MARGIN, 0, 262_143);
     Enforcement enforcement = enforcement(section);
-    TenantPolicy otherwise = PolicyReader.otherwise(section);
-    Map<String, TenantPolicy> tenants = PolicyReader.tenants(section);
-    List<String> foreign = foreign(section, tenants);
+    PolicyBook policies = PolicyReader.policies(section, user);
     section.finish();
-    if (otherwise == null
-        && tenants.isEmpty()
-        && !section.has("tenants")
-        && !section.has("default")) {
+    if (!section.has("tenants") && !section.has("default")) {
       section.problem(
           "tenants",
           "no tenant could ever be granted a slot: name tenants, or give a default policy, such as"
@@ -54,9 +44,7 @@ final class InstanceReader {
         password,
         margin,
         enforcement,
-        otherwise,
-        tenants,
-        foreign);
+        policies);
   }
 
   private static Properties url(Section section) {
@@ -125,38 +113,6 @@ final class InstanceReader {
         section.problem("enforce", "must be required, auto or off, but it is \"" + text + "\"");
         return Enforcement.AUTO;
     }
-  }
-
-  private static List<String> foreign(Section section, Map<String, TenantPolicy> tenants) {
-    List<String> roles = new ArrayList<>();
-    for (Section.Text role : section.texts("foreign")) {
-      String reason = PolicyReader.whyNoRole(role.text());
-      if (reason != null) {
-        section.problemAt(role, reason);
-        continue;
-      }
-      String named = exactlyNamed(role.text(), tenants);
-      if (named != null) {
-        section.problemAt(
-            role, role.text() + " is never managed, but tenants names it in " + named);
-      }
-      roles.add(role.text());
-    }
-    return roles;
-  }
-
-  private static @Nullable String exactlyNamed(String role, Map<String, TenantPolicy> tenants) {
-    for (String tenant : tenants.keySet()) {
-      boolean exact = tenant.indexOf('*') < 0 && PolicyReader.whyNoTenant(tenant) == null;
-      if (exact && role.indexOf('*') < 0 && sameRole(role, tenant)) {
-        return tenant;
-      }
-    }
-    return null;
-  }
-
-  private static boolean sameRole(String role, String tenant) {
-    return TenantId.parse(role + "@x").role().equals(TenantId.parse(tenant).role());
   }
 
   private static String server(Properties parsed) {

@@ -1,40 +1,73 @@
 package io.pgsteward.server.config;
 
+import io.pgsteward.model.PolicyBook;
 import io.pgsteward.model.TenantId;
 import io.pgsteward.model.TenantPolicy;
-import java.util.LinkedHashMap;
+import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Reads tenant policies and the names that they are given for. */
+/** Reads which roles of an instance are managed, and which policy each tenant has. */
 final class PolicyReader {
 
   private PolicyReader() {}
 
-  /** The policy under {@code default}, or null when it is left out: other tenants are refused. */
-  static @Nullable TenantPolicy otherwise(Section instance) {
-    Section section = instance.section("default");
-    return section == null ? null : policy(section, TenantPolicy.DEFAULT);
-  }
-
-  /** The policies under {@code tenants} by the names as written. */
-  static Map<String, TenantPolicy> tenants(Section instance) {
-    Map<String, TenantPolicy> policies = new LinkedHashMap<>();
+  /**
+   * The policies of an instance.
+   *
+   * @param user the coordinator's own role; empty if it is not known
+   */
+  static PolicyBook policies(Section instance, String user) {
+    PolicyBook.Builder book = PolicyBook.builder();
+    Section otherwise = instance.section("default");
+    if (otherwise != null) {
+      book.defaultPolicy(policy(otherwise));
+    }
+    for (Section.Text role : instance.texts("foreign")) {
+      try {
+        book.foreign(role.text());
+      } catch (IllegalArgumentException e) {
+        instance.problemAt(role, String.valueOf(e.getMessage()));
+      }
+    }
+    if (!user.isEmpty()) {
+      book.ownRole(user);
+    }
     Section tenants = instance.section("tenants");
     if (tenants == null) {
-      return policies;
+      return book.build();
     }
-    for (Section.Named tenant : tenants.groups()) {
-      String reason = whyNoTenant(tenant.name());
-      if (reason != null) {
-        tenants.problem(tenant.name(), reason);
-      }
-      policies.put(tenant.name(), policy(tenant.group(), TenantPolicy.DEFAULT));
-    }
+    Map<TenantId, String> entries = tenants(tenants, book);
+    PolicyBook policies = book.build();
+    entries.forEach(
+        (tenant, entry) -> {
+          if (policies.policyOf(tenant) == null) {
+            tenants.problem(entry, policies.refusalOf(tenant));
+          }
+        });
     return policies;
   }
 
-  private static TenantPolicy policy(Section section, TenantPolicy otherwise) {
+  /** Enters the policies under {@code tenants}; returns the keys of those that name one tenant. */
+  private static Map<TenantId, String> tenants(Section tenants, PolicyBook.Builder book) {
+    Map<TenantId, String> exact = new HashMap<>();
+    for (Section.Named entry : tenants.groups()) {
+      TenantPolicy policy = policy(entry.group());
+      try {
+        book.tenant(entry.name(), policy);
+        if (entry.name().indexOf('*') < 0) {
+          exact.put(TenantId.parse(entry.name()), entry.name());
+        }
+      } catch (IllegalArgumentException e) {
+        tenants.problem(entry.name(), String.valueOf(e.getMessage()));
+      }
+    }
+    return exact;
+  }
+
+  private static TenantPolicy policy(Section section) {
+    TenantPolicy otherwise = TenantPolicy.DEFAULT;
     int guarantee = section.number("guarantee", otherwise.guarantee(), 0, Integer.MAX_VALUE);
     int max = section.number("max", otherwise.max(), 0, Integer.MAX_VALUE);
     int weight = section.number("weight", otherwise.weight(), 1, TenantPolicy.LARGEST_WEIGHT);
@@ -47,22 +80,23 @@ final class PolicyReader {
     return new TenantPolicy(guarantee, max, weight);
   }
 
-  /** Why a text is neither a tenant nor a pattern of tenants, or null if it is one. */
-  static @Nullable String whyNoTenant(String text) {
-    try {
-      TenantId.parse(text.replace('*', 'x'));
+  /** The tenants that a token is for, or null when it is for all. */
+  static @Nullable PolicyBook allowed(Section token) {
+    List<Section.Text> tenants = token.texts("tenants");
+    if (!token.has("tenants")) {
       return null;
-    } catch (IllegalArgumentException e) {
-      return "must be role@database or role@database/label, where * stands for any characters and"
-          + " @ / * % inside a name are written %40 %2F %2A %25";
     }
-  }
-
-  /** Why a text is neither a role nor a pattern of roles, or null if it is one. */
-  static @Nullable String whyNoRole(String text) {
-    return text.indexOf('@') >= 0 || text.indexOf('/') >= 0 || whyNoTenant(text + "@x") != null
-        ? "must be a role, where * stands for any characters and @ / * % inside the name are written"
-            + " %40 %2F %2A %25"
-        : null;
+    if (token.value("tenants") instanceof YamlNode.Sequence list && list.items().isEmpty()) {
+      token.problem("tenants", "is an empty list; name tenants, or leave the key out to allow all");
+    }
+    PolicyBook.Builder book = PolicyBook.builder();
+    for (Section.Text tenant : tenants) {
+      try {
+        book.tenant(tenant.text(), TenantPolicy.DEFAULT);
+      } catch (IllegalArgumentException e) {
+        token.problemAt(tenant, String.valueOf(e.getMessage()));
+      }
+    }
+    return book.build();
   }
 }

@@ -1,6 +1,8 @@
 package io.pgsteward.server.config;
 
+import io.pgsteward.model.PolicyBook;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The bearer tokens that are accepted. Immutable.
@@ -21,12 +23,7 @@ public record TokenConfig(List<MemberToken> members, List<Secret> operators) {
   /**
    * One token of applications.
    *
-   * @param tenants the only tenants it may report, as names or patterns; empty allows every tenant
+   * @param allowed has a policy for each tenant that it may report; null allows every tenant
    */
-  public record MemberToken(Secret token, List<String> tenants) {
-
-    public MemberToken {
-      tenants = List.copyOf(tenants);
-    }
-  }
+  public record MemberToken(Secret token, @Nullable PolicyBook allowed) {}
 }

@@ -1,5 +1,6 @@
 package io.pgsteward.server.config;
 
+import io.pgsteward.model.PolicyBook;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -24,10 +25,10 @@ final class TokenReader {
     Set<String> seen = new HashSet<>();
     for (Section entry : tokens.sections("members")) {
       Secret token = token(entry, seen);
-      List<String> tenants = tenants(entry);
+      PolicyBook allowed = PolicyReader.allowed(entry);
       entry.finish();
       if (token != null) {
-        members.add(new TokenConfig.MemberToken(token, tenants));
+        members.add(new TokenConfig.MemberToken(token, allowed));
       }
     }
     List<Secret> operators = new ArrayList<>();
@@ -68,22 +69,5 @@ final class TokenReader {
       entry.problem("token", "is the same as an earlier one in this list");
     }
     return token;
-  }
-
-  private static List<String> tenants(Section entry) {
-    List<String> tenants = new ArrayList<>();
-    for (Section.Text tenant : entry.texts("tenants")) {
-      String reason = PolicyReader.whyNoTenant(tenant.text());
-      if (reason != null) {
-        entry.problemAt(tenant, reason);
-      }
-      tenants.add(tenant.text());
-    }
-    if (entry.has("tenants")
-        && entry.value("tenants") instanceof YamlNode.Sequence list
-        && list.items().isEmpty()) {
-      entry.problem("tenants", "is an empty list; name tenants, or leave the key out to allow all");
-    }
-    return tenants;
   }
 }

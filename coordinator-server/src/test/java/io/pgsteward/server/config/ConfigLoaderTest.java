@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.pgsteward.model.InstanceId;
+import io.pgsteward.model.PolicyBook;
+import io.pgsteward.model.TenantId;
 import io.pgsteward.model.TenantPolicy;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -12,6 +14,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -99,16 +102,24 @@ class ConfigLoaderTest {
           .containsEntry("password", "s3cret-of-db");
       assertThat(main.margin()).isEqualTo(5);
       assertThat(main.enforcement()).isEqualTo(Enforcement.OFF);
-      assertThat(main.otherwise()).isEqualTo(new TenantPolicy(0, TenantPolicy.NO_MAX, 2));
-      assertThat(main.tenants())
-          .containsExactly(
-              Map.entry("web@shop", new TenantPolicy(30, TenantPolicy.NO_MAX, 1)),
-              Map.entry("worker@shop/batch", new TenantPolicy(10, 80, 3)),
-              Map.entry("agent_*@*", new TenantPolicy(0, 5, 1)));
-      assertThat(main.foreign()).containsExactly("postgres", "monitor*");
+      PolicyBook policies = main.policies();
+      assertThat(policies.policyOf(TenantId.parse("web@shop")))
+          .isEqualTo(new TenantPolicy(30, TenantPolicy.NO_MAX, 1));
+      assertThat(policies.policyOf(TenantId.parse("worker@shop/batch")))
+          .isEqualTo(new TenantPolicy(10, 80, 3));
+      assertThat(policies.policyOf(TenantId.parse("agent_7@crm")))
+          .isEqualTo(new TenantPolicy(0, 5, 1));
+      assertThat(policies.policyOf(TenantId.parse("other@shop")))
+          .isEqualTo(new TenantPolicy(0, TenantPolicy.NO_MAX, 2));
+      assertThat(policies.manages("web", false)).isTrue();
+      assertThat(policies.manages("postgres", false)).isFalse();
+      assertThat(policies.manages("monitoring", false)).isFalse();
+      assertThat(policies.manages("pgsteward", false)).as("the coordinator's own").isFalse();
       assertThat(config.tokens().members().get(0).token().reveal()).isEqualTo("shop-token");
-      assertThat(config.tokens().members().get(0).tenants())
-          .containsExactly("web@shop", "agent_*@*");
+      PolicyBook allowed = Objects.requireNonNull(config.tokens().members().get(0).allowed());
+      assertThat(allowed.policyOf(TenantId.parse("web@shop"))).isNotNull();
+      assertThat(allowed.policyOf(TenantId.parse("agent_1@x"))).isNotNull();
+      assertThat(allowed.policyOf(TenantId.parse("worker@shop"))).isNull();
       assertThat(config.tokens().operators().get(0).reveal()).isEqualTo("op-token");
     }
 
@@ -124,7 +135,7 @@ class ConfigLoaderTest {
       InstanceConfig main = config.instances().get(0);
       assertThat(main.margin()).isEqualTo(3);
       assertThat(main.enforcement()).isEqualTo(Enforcement.AUTO);
-      assertThat(main.otherwise()).isEqualTo(TenantPolicy.DEFAULT);
+      assertThat(main.policies().defaultPolicy()).isEqualTo(TenantPolicy.DEFAULT);
       assertThat(main.password()).isNull();
     }
 
@@ -132,7 +143,7 @@ class ConfigLoaderTest {
     void without_a_default_policy_leaves_other_tenants_without_one() throws Exception {
       ServerConfig config = load(MAIN.replace("default: {}", "tenants: { web@shop: {} }"));
 
-      assertThat(config.instances().get(0).otherwise()).isNull();
+      assertThat(config.instances().get(0).policies().defaultPolicy()).isNull();
     }
 
     @Test
@@ -155,8 +166,10 @@ class ConfigLoaderTest {
               """);
 
       assertThat(config.instances().get(0).user()).isEqualTo("u@x");
-      assertThat(config.instances().get(0).tenants().values())
-          .containsOnly(new TenantPolicy(0, 2, 1));
+      PolicyBook policies = config.instances().get(0).policies();
+      assertThat(policies.policyOf(new TenantId("a@b", "shop", null)))
+          .isEqualTo(new TenantPolicy(0, 2, 1));
+      assertThat(policies.policyOf(TenantId.of("c", "shop"))).isEqualTo(new TenantPolicy(0, 2, 1));
     }
 
     @Test
@@ -224,7 +237,7 @@ class ConfigLoaderTest {
           mistake(
               "tokens: { members: [ { token: a, tenants: [ web ] } ] }",
               "tokens.members[0].tenants[0]",
-              "must be role@database"),
+              "is role@database or role@database/label"),
           mistake(
               "tokens: { members: [ { token: a, tenants: [] } ] }",
               "tokens.members[0].tenants",
@@ -270,11 +283,16 @@ class ConfigLoaderTest {
               "password: { value: x }", "password.value", "is not a key here; known are env, file"),
           mistake("password: [x]", "password", "must be a text, {env: NAME} or {file: path}"),
           mistake("foreign: postgres", "foreign", "must be a list"),
-          mistake("foreign: [ a@b ]", "foreign[0]", "must be a role"),
+          mistake("foreign: [ \"a%4\" ]", "foreign[0]", "hexadecimal"),
           mistake("foreign: [ {} ]", "foreign[0]", "must be a single value"),
-          mistake("tenants: { web: {} }", "tenants.web", "must be role@database"),
-          mistake("tenants: { web@a@b: {} }", "tenants.web@a@b", "must be role@database"),
-          mistake("tenants: { \"w%4@a\": {} }", "tenants.w%4@a", "must be role@database"),
+          mistake("tenants: { web: {} }", "tenants.web", "is role@database or role@database/label"),
+          mistake(
+              "tenants: { web@a@b: {} }",
+              "tenants.web@a@b",
+              "is role@database or role@database/label"),
+          mistake(
+              "tenants: { \"w%4@a\": {} }",
+              "tenants.w%4@a", "is role@database or role@database/label"),
           mistake("tenants: { web@shop: }", "tenants.web@shop", "has no value"),
           mistake("tenants: { web@shop: 30 }", "tenants.web@shop", "must be a group of keys"),
           mistake(
@@ -373,10 +391,20 @@ class ConfigLoaderTest {
 
     @Test
     void may_not_call_a_tenants_role_foreign() throws IOException {
-      assertThat(problems(MAIN + "    tenants: { web@shop: {} }\n    foreign: [monitor, web]\n"))
-          .containsExactly(
-              "f:7: instances.main.foreign[1]: web is never managed, but tenants names it in"
-                  + " web@shop");
+      assertThat(problems(MAIN + "    tenants: { web@shop: {} }\n    foreign: [monitor, \"w*\"]\n"))
+          .singleElement()
+          .asString()
+          .startsWith(
+              "f:6: instances.main.tenants.web@shop: role web is declared foreign by \"w*\"");
+    }
+
+    @Test
+    void may_not_name_one_tenant_in_two_spellings() throws IOException {
+      assertThat(problems(MAIN + "    tenants: { web@shop: {}, \"we%62@shop\": {} }\n"))
+          .singleElement()
+          .asString()
+          .startsWith("f:6: instances.main.tenants.we%62@shop: ")
+          .contains("is there twice");
     }
 
     @Test
