@@ -1,0 +1,313 @@
+package io.pgsteward.jdbc.internal.pool;
+
+import java.sql.Array;
+import java.sql.Blob;
+import java.sql.CallableStatement;
+import java.sql.Clob;
+import java.sql.Connection;
+import java.sql.DatabaseMetaData;
+import java.sql.NClob;
+import java.sql.PreparedStatement;
+import java.sql.SQLClientInfoException;
+import java.sql.SQLException;
+import java.sql.SQLWarning;
+import java.sql.SQLXML;
+import java.sql.Savepoint;
+import java.sql.Statement;
+import java.sql.Struct;
+import java.util.Map;
+import java.util.Properties;
+import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A connection that passes every call to another one, so that its subclass holds only what it
+ * changes. As thread-safe as the other one.
+ */
+abstract class DelegatingConnection implements Connection {
+
+  /** The driver's connection. */
+  final Connection raw;
+
+  DelegatingConnection(Connection raw) {
+    this.raw = raw;
+  }
+
+  @Override
+  public Statement createStatement() throws SQLException {
+    return raw.createStatement();
+  }
+
+  @Override
+  public PreparedStatement prepareStatement(String sql) throws SQLException {
+    return raw.prepareStatement(sql);
+  }
+
+  @Override
+  public CallableStatement prepareCall(String sql) throws SQLException {
+    return raw.prepareCall(sql);
+  }
+
+  @Override
+  public String nativeSQL(String sql) throws SQLException {
+    return raw.nativeSQL(sql);
+  }
+
+  @Override
+  public void setAutoCommit(boolean autoCommit) throws SQLException {
+    raw.setAutoCommit(autoCommit);
+  }
+
+  @Override
+  public boolean getAutoCommit() throws SQLException {
+    return raw.getAutoCommit();
+  }
+
+  @Override
+  public void commit() throws SQLException {
+    raw.commit();
+  }
+
+  @Override
+  public void rollback() throws SQLException {
+    raw.rollback();
+  }
+
+  @Override
+  public DatabaseMetaData getMetaData() throws SQLException {
+    return raw.getMetaData();
+  }
+
+  @Override
+  public void setReadOnly(boolean readOnly) throws SQLException {
+    raw.setReadOnly(readOnly);
+  }
+
+  @Override
+  public boolean isReadOnly() throws SQLException {
+    return raw.isReadOnly();
+  }
+
+  @Override
+  public void setCatalog(@Nullable String catalog) throws SQLException {
+    raw.setCatalog(catalog);
+  }
+
+  @Override
+  public @Nullable String getCatalog() throws SQLException {
+    return raw.getCatalog();
+  }
+
+  @Override
+  public void setTransactionIsolation(int level) throws SQLException {
+    raw.setTransactionIsolation(level);
+  }
+
+  @Override
+  public int getTransactionIsolation() throws SQLException {
+    return raw.getTransactionIsolation();
+  }
+
+  @Override
+  public @Nullable SQLWarning getWarnings() throws SQLException {
+    return raw.getWarnings();
+  }
+
+  @Override
+  public void clearWarnings() throws SQLException {
+    raw.clearWarnings();
+  }
+
+  @Override
+  public Statement createStatement(int type, int concurrency) throws SQLException {
+    return raw.createStatement(type, concurrency);
+  }
+
+  @Override
+  public PreparedStatement prepareStatement(String sql, int type, int concurrency)
+      throws SQLException {
+    return raw.prepareStatement(sql, type, concurrency);
+  }
+
+  @Override
+  public CallableStatement prepareCall(String sql, int type, int concurrency) throws SQLException {
+    return raw.prepareCall(sql, type, concurrency);
+  }
+
+  @Override
+  public Map<String, Class<?>> getTypeMap() throws SQLException {
+    return raw.getTypeMap();
+  }
+
+  @Override
+  public void setTypeMap(Map<String, Class<?>> map) throws SQLException {
+    raw.setTypeMap(map);
+  }
+
+  @Override
+  public void setHoldability(int holdability) throws SQLException {
+    raw.setHoldability(holdability);
+  }
+
+  @Override
+  public int getHoldability() throws SQLException {
+    return raw.getHoldability();
+  }
+
+  @Override
+  public Savepoint setSavepoint() throws SQLException {
+    return raw.setSavepoint();
+  }
+
+  @Override
+  public Savepoint setSavepoint(String name) throws SQLException {
+    return raw.setSavepoint(name);
+  }
+
+  @Override
+  public void rollback(Savepoint savepoint) throws SQLException {
+    raw.rollback(savepoint);
+  }
+
+  @Override
+  public void releaseSavepoint(Savepoint savepoint) throws SQLException {
+    raw.releaseSavepoint(savepoint);
+  }
+
+  @Override
+  public Statement createStatement(int type, int concurrency, int holdability) throws SQLException {
+    return raw.createStatement(type, concurrency, holdability);
+  }
+
+  @Override
+  public PreparedStatement prepareStatement(String sql, int type, int concurrency, int holdability)
+      throws SQLException {
+    return raw.prepareStatement(sql, type, concurrency, holdability);
+  }
+
+  @Override
+  public CallableStatement prepareCall(String sql, int type, int concurrency, int holdability)
+      throws SQLException {
+    return raw.prepareCall(sql, type, concurrency, holdability);
+  }
+
+  @Override
+  public PreparedStatement prepareStatement(String sql, int autoGeneratedKeys) throws SQLException {
+    return raw.prepareStatement(sql, autoGeneratedKeys);
+  }
+
+  @Override
+  public PreparedStatement prepareStatement(String sql, int[] columnIndexes) throws SQLException {
+    return raw.prepareStatement(sql, columnIndexes);
+  }
+
+  @Override
+  public PreparedStatement prepareStatement(String sql, String[] columnNames) throws SQLException {
+    return raw.prepareStatement(sql, columnNames);
+  }
+
+  @Override
+  public Clob createClob() throws SQLException {
+    return raw.createClob();
+  }
+
+  @Override
+  public Blob createBlob() throws SQLException {
+    return raw.createBlob();
+  }
+
+  @Override
+  public NClob createNClob() throws SQLException {
+    return raw.createNClob();
+  }
+
+  @Override
+  public SQLXML createSQLXML() throws SQLException {
+    return raw.createSQLXML();
+  }
+
+  @Override
+  public boolean isValid(int timeout) throws SQLException {
+    return raw.isValid(timeout);
+  }
+
+  @Override
+  public @Nullable String getClientInfo(String name) throws SQLException {
+    return raw.getClientInfo(name);
+  }
+
+  @Override
+  public Properties getClientInfo() throws SQLException {
+    return raw.getClientInfo();
+  }
+
+  @Override
+  public Array createArrayOf(String typeName, Object[] elements) throws SQLException {
+    return raw.createArrayOf(typeName, elements);
+  }
+
+  @Override
+  public Struct createStruct(String typeName, Object[] attributes) throws SQLException {
+    return raw.createStruct(typeName, attributes);
+  }
+
+  @Override
+  public void setSchema(@Nullable String schema) throws SQLException {
+    raw.setSchema(schema);
+  }
+
+  @Override
+  public @Nullable String getSchema() throws SQLException {
+    return raw.getSchema();
+  }
+
+  @Override
+  public void setNetworkTimeout(@Nullable Executor executor, int milliseconds) throws SQLException {
+    raw.setNetworkTimeout(executor, milliseconds);
+  }
+
+  @Override
+  public int getNetworkTimeout() throws SQLException {
+    return raw.getNetworkTimeout();
+  }
+
+  @Override
+  public boolean isClosed() throws SQLException {
+    return raw.isClosed();
+  }
+
+  @Override
+  public void beginRequest() throws SQLException {
+    raw.beginRequest();
+  }
+
+  @Override
+  public void endRequest() throws SQLException {
+    raw.endRequest();
+  }
+
+  @Override
+  public void setClientInfo(String name, @Nullable String value) throws SQLClientInfoException {
+    raw.setClientInfo(name, value);
+  }
+
+  @Override
+  public void setClientInfo(Properties properties) throws SQLClientInfoException {
+    raw.setClientInfo(properties);
+  }
+
+  @Override
+  public <T> T unwrap(Class<T> type) throws SQLException {
+    return type.isInstance(raw) ? type.cast(raw) : raw.unwrap(type);
+  }
+
+  @Override
+  public boolean isWrapperFor(Class<?> type) throws SQLException {
+    return type.isInstance(raw) || raw.isWrapperFor(type);
+  }
+
+  @Override
+  public String toString() {
+    return raw.toString();
+  }
+}

@@ -1,0 +1,78 @@
+package io.pgsteward.jdbc.internal.pool;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The right to hold one physical connection, and what is known about that connection. A slot is
+ * made once and used again for one connection after the other.
+ *
+ * <p>Thread-safety: the state changes by compare-and-set alone. Whoever brought it to {@link
+ * SlotState#IN_USE} owns the fields that say so; the others are guarded by the gate's lock or are
+ * volatile.
+ */
+final class Slot {
+
+  private static final VarHandle STATE;
+
+  static {
+    try {
+      STATE = MethodHandles.lookup().findVarHandle(Slot.class, "state", SlotState.class);
+    } catch (ReflectiveOperationException e) {
+      throw new ExceptionInInitializerError(e);
+    }
+  }
+
+  /** Lowest first: the order in which slots are filled, so that the highest fall idle. */
+  final int index;
+
+  @SuppressWarnings("FieldMayBeFinal") // written through STATE
+  private volatile SlotState state = SlotState.EMPTY;
+
+  /** The connection while one is open or closing. */
+  volatile @Nullable PhysicalConnection physical;
+
+  /** The sockets of the opening that is under way. */
+  volatile @Nullable Wires attempt;
+
+  /** Its HikariCP pool; null until the slot is first opened. */
+  volatile @Nullable SlotPool pool;
+
+  /** Owned by the borrower: how often it was lent, and the thread that has it or had it last. */
+  long borrows;
+
+  long borrowerThread;
+
+  /** The gate's tick when it last came back; a hint for "the warmest". */
+  int usedAt;
+
+  /** Guarded by the gate's lock: since when it is opening, or empty. */
+  long since;
+
+  Slot(int index) {
+    this.index = index;
+  }
+
+  SlotState state() {
+    return state;
+  }
+
+  /**
+   * Every change of state.
+   *
+   * @return whether the slot was in state {@code from}, and is in state {@code to} now
+   * @throws IllegalStateException if no slot may ever go that way
+   */
+  boolean transition(SlotState from, SlotState to) {
+    if (!from.mayBecome(to)) {
+      throw new IllegalStateException("a slot never goes from " + from + " to " + to);
+    }
+    return STATE.compareAndSet(this, from, to);
+  }
+
+  @Override
+  public String toString() {
+    return "slot " + index + " " + state;
+  }
+}

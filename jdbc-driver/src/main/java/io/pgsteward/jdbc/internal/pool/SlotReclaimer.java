@@ -1,0 +1,242 @@
+package io.pgsteward.jdbc.internal.pool;
+
+import io.pgsteward.model.Ticker;
+import java.util.Collection;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+
+/**
+ * Sees every connection of a pool to its end: takes idle ones out of HikariCP's hands, learns when
+ * a backend has exited, keeps those {@code closing} that nobody could confirm, and gives up slots
+ * and their HikariCP pools that were not used for long. Thread-safe without a lock of its own.
+ */
+final class SlotReclaimer implements PhysicalConnection.Owner {
+
+  static final long TICK_MILLIS = 250;
+
+  private static final long REPEAT_MILLIS = 5;
+
+  /** How long an empty slot keeps its HikariCP pool. */
+  private static final long PARKED_NANOS = TimeUnit.SECONDS.toNanos(60);
+
+  /** A slot whose backend nobody has seen exit. */
+  private record Lost(Wires wires, int pid, long since) {}
+
+  private final TenantPoolSettings settings;
+  private final PoolRuntime runtime;
+  private final Ticker ticker;
+  private final PoolEvents events;
+  private final SlotGate gate;
+  private final Map<Slot, Lost> lost = new ConcurrentHashMap<>();
+  private final CountDownLatch empty = new CountDownLatch(1);
+  private final AtomicInteger shuttingDown = new AtomicInteger();
+  private final AtomicLong closed = new AtomicLong();
+  private final AtomicLong unconfirmed = new AtomicLong();
+  private final AtomicLong gaveUp = new AtomicLong();
+  private volatile boolean poolClosed;
+
+  SlotReclaimer(
+      TenantPoolSettings settings, PoolRuntime runtime, PoolEvents events, SlotGate gate) {
+    this.settings = settings;
+    this.runtime = runtime;
+    this.ticker = runtime.ticker();
+    this.events = events;
+    this.gate = gate;
+  }
+
+  /**
+   * Closes the connection of a slot that is {@link SlotState#CLOSING}. HikariCP closes an idle one
+   * at once; one that it is just testing, taking back or adding it does not, so this repeats.
+   */
+  void retire(Slot slot) {
+    PhysicalConnection physical = slot.physical;
+    SlotPool pool = slot.pool;
+    if (physical == null || pool == null || physical.isClosing()) {
+      return;
+    }
+    pool.evict();
+    if (!physical.isClosing()) {
+      runtime
+          .timer()
+          .schedule(() -> retireAgain(slot, physical), REPEAT_MILLIS, TimeUnit.MILLISECONDS);
+    }
+  }
+
+  private void retireAgain(Slot slot, PhysicalConnection physical) {
+    if (slot.physical == physical) {
+      retire(slot);
+    }
+  }
+
+  /** HikariCP tests the connection; offers the slot again when it has ended. */
+  void watchTest(Slot slot) {
+    runtime
+        .timer()
+        .schedule(
+            () -> {
+              SlotPool pool = slot.pool;
+              if (slot.state() != SlotState.CHECKING || pool == null) {
+                return;
+              }
+              if (pool.isIdle()) {
+                gate.checked(slot);
+              } else {
+                watchTest(slot);
+              }
+            },
+            REPEAT_MILLIS,
+            TimeUnit.MILLISECONDS);
+  }
+
+  @Override
+  public void closing(PhysicalConnection physical) {
+    Slot slot = physical.slot;
+    gate.closing(slot);
+    SlotPool pool = slot.pool;
+    if (pool != null && !pool.isEmpty()) {
+      pool.takeBack();
+    }
+  }
+
+  @Override
+  public void closed(PhysicalConnection physical, boolean gone) {
+    if (gone) {
+      finish(physical.slot, physical.pid);
+      return;
+    }
+    lost.put(physical.slot, new Lost(physical.wires, physical.pid, ticker.nanos()));
+    unconfirmed.incrementAndGet();
+    events.closeUnconfirmed(physical.pid);
+  }
+
+  /** An opening has failed, but its backend may live. */
+  void watchLost(Slot slot, Wires wires) {
+    lost.put(slot, new Lost(wires, 0, ticker.nanos()));
+    unconfirmed.incrementAndGet();
+    events.closeUnconfirmed(0);
+  }
+
+  private void finish(Slot slot, int pid) {
+    lost.remove(slot);
+    closed.incrementAndGet();
+    gate.gone(slot);
+    events.closed(pid);
+    events.slotReleased();
+  }
+
+  void gone(Collection<Integer> pids) {
+    lost.forEach(
+        (slot, of) -> {
+          if (of.pid() != 0 && pids.contains(of.pid()) && lost.remove(slot, of)) {
+            of.wires().abandon();
+            finish(slot, of.pid());
+          }
+        });
+  }
+
+  /** Looks again at the closes that were not confirmed, and gives up those that never will be. */
+  private void lookAgain() {
+    long giveUp = settings.closeGiveUp().toNanos();
+    lost.forEach(
+        (slot, of) -> {
+          boolean gone = of.wires().goneNow();
+          boolean over = ticker.nanos() - of.since() >= giveUp;
+          if ((gone || over) && lost.remove(slot, of)) {
+            if (!gone) {
+              gaveUp.incrementAndGet();
+              of.wires().abandon();
+            }
+            finish(slot, of.pid());
+          }
+        });
+  }
+
+  /**
+   * To be called every {@link #TICK_MILLIS} while the pool has slots.
+   *
+   * @return slots that were given up
+   */
+  List<Slot> tick() {
+    lookAgain();
+    List<Slot> dropped = gate.dropUnused(poolClosed ? 0 : PARKED_NANOS);
+    dropped.forEach(this::shutDown);
+    countDownIfEmpty();
+    return dropped;
+  }
+
+  /** Ends the slot's HikariCP pool; that blocks for milliseconds. */
+  private void shutDown(Slot slot) {
+    SlotPool pool = slot.pool;
+    if (pool == null) {
+      return;
+    }
+    shuttingDown.incrementAndGet();
+    runtime
+        .cleaner()
+        .execute(
+            () -> {
+              try {
+                pool.shutdown();
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt(); // the runtime ends; so does this thread
+              } finally {
+                shuttingDown.decrementAndGet();
+                countDownIfEmpty();
+              }
+            });
+  }
+
+  private void countDownIfEmpty() {
+    if (poolClosed && shuttingDown.get() == 0 && gate.slots().isEmpty()) {
+      empty.countDown();
+    }
+  }
+
+  /** The pool is closed: slots are given up as soon as they are empty. */
+  void closePool() {
+    poolClosed = true;
+  }
+
+  boolean isEmpty() {
+    return empty.getCount() == 0;
+  }
+
+  boolean awaitEmpty(long nanos) throws InterruptedException {
+    return empty.await(nanos, TimeUnit.NANOSECONDS);
+  }
+
+  /** Ends what hangs: openings under way and closes that nobody has confirmed. */
+  void abandonHanging() {
+    for (Slot slot : gate.slots()) {
+      Wires attempt = slot.attempt;
+      if (attempt != null) {
+        attempt.abandon();
+      }
+    }
+    lost.forEach(
+        (slot, of) -> {
+          of.wires().abandon();
+          if (lost.remove(slot, of)) {
+            gaveUp.incrementAndGet();
+            finish(slot, of.pid());
+          }
+        });
+  }
+
+  long closed() {
+    return closed.get();
+  }
+
+  long unconfirmed() {
+    return unconfirmed.get();
+  }
+
+  long gaveUp() {
+    return gaveUp.get();
+  }
+}

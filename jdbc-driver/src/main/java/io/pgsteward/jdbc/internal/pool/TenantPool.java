@@ -1,0 +1,369 @@
+package io.pgsteward.jdbc.internal.pool;
+
+import io.pgsteward.jdbc.internal.pool.WaiterQueue.Waiter;
+import io.pgsteward.model.Ticker;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.util.Collection;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The connections of one tenant in this process. How many there may be is {@link #limit}; who is
+ * next, and when one is opened or closed, is decided by {@link SlotGate}; each is kept healthy by a
+ * HikariCP pool of its own ({@link SlotPool}). Thread-safe.
+ */
+public final class TenantPool implements AutoCloseable {
+
+  private final TenantPoolSettings settings;
+  private final Ticker ticker;
+  private final PoolRuntime runtime;
+  private final PoolEvents events;
+  private final Function<BorrowFailure, SQLException> explain;
+  private final SlotGate gate;
+  private final SlotReclaimer reclaimer;
+  private final SlotOpener opener;
+  private final ThreadFactory threads;
+
+  private final AtomicLong timedOut = new AtomicLong();
+  private final AtomicLong opened = new AtomicLong();
+  private final AtomicLong failedOpens = new AtomicLong();
+  private final AtomicLong refused53300 = new AtomicLong();
+  private final AtomicLong selfWaits = new AtomicLong();
+  private final AtomicLong borrowedFromDropped = new AtomicLong();
+
+  /**
+   * A pool without connections.
+   *
+   * @param explain makes the exception that a failed borrower gets
+   */
+  public TenantPool(
+      TenantPoolSettings settings,
+      PoolRuntime runtime,
+      PoolEvents events,
+      Function<BorrowFailure, SQLException> explain) {
+    this.settings = settings;
+    this.ticker = runtime.ticker();
+    this.runtime = runtime;
+    this.events = events;
+    this.explain = explain;
+    this.opener = new SlotOpener(settings, ticker);
+    this.threads = PoolRuntime.threads(settings.tenant(), "connection");
+    this.gate =
+        new SlotGate(
+            ticker, new GateWork(), settings.initialLimit(), settings.cap(), settings.maxWaiters());
+    this.reclaimer = new SlotReclaimer(settings, runtime, events, gate);
+    runtime.add(this);
+  }
+
+  /**
+   * A connection; closing it gives it back.
+   *
+   * @param timeoutNanos longest wait; 0 or less: only what is free now
+   * @throws SQLException as {@code explain} makes it
+   */
+  public Connection getConnection(long timeoutNanos) throws SQLException {
+    Slot slot = gate.tryTake();
+    if (slot != null) {
+      PhysicalConnection physical = slot.physical;
+      Connection connection = physical == null ? null : lend(slot, physical, timeoutNanos);
+      if (connection != null) {
+        return connection;
+      }
+      long began = physical == null ? 0 : physical.testBegan();
+      return waitForConnection(began == 0 ? ticker.nanos() : began, timeoutNanos, true);
+    }
+    return waitForConnection(ticker.nanos(), timeoutNanos, false);
+  }
+
+  private @Nullable Connection lend(Slot slot, PhysicalConnection physical, long nanos) {
+    SlotPool pool = slot.pool;
+    Connection connection = pool == null ? null : pool.lend(physical, nanos);
+    if (connection == null) {
+      giveUp(slot, physical);
+      return null;
+    }
+    slot.borrows++;
+    slot.borrowerThread = Thread.currentThread().getId();
+    return connection;
+  }
+
+  /** HikariCP did not give the connection: it is being closed, or tested. */
+  private void giveUp(Slot slot, PhysicalConnection physical) {
+    if (gate.checking(slot, physical)) {
+      reclaimer.watchTest(slot);
+    }
+  }
+
+  private Connection waitForConnection(long since, long timeoutNanos, boolean hadTurn)
+      throws SQLException {
+    long deadline = since + Math.min(Math.max(timeoutNanos, 0), Long.MAX_VALUE / 2);
+    Waiter waiter = new Waiter(since);
+    boolean holdsOne = gate.callerHoldsOne();
+    boolean again = hadTurn;
+    while (true) {
+      gate.await(waiter, deadline, again);
+      if (holdsOne) {
+        selfWaits.incrementAndGet();
+        holdsOne = false;
+      }
+      BorrowFailure failure = waiter.failure();
+      if (failure != null) {
+        throw explain.apply(withCounters(failure));
+      }
+      Slot slot = waiter.slot();
+      if (slot == null) {
+        throw timedOut(waiter);
+      }
+      PhysicalConnection physical = slot.physical;
+      long left = Math.max(1, deadline - ticker.nanos());
+      Connection connection = physical == null ? null : lend(slot, physical, left);
+      if (connection != null) {
+        events.borrowed(ticker.nanos() - since);
+        return connection;
+      }
+      again = true;
+    }
+  }
+
+  private SQLException timedOut(Waiter waiter) {
+    timedOut.incrementAndGet();
+    long waited = ticker.nanos() - waiter.since;
+    events.timedOut(waited);
+    return explain.apply(
+        new BorrowFailure.TimedOut(waited, usage(), gate.lastOpenFailure(), gate.callerHoldsOne()));
+  }
+
+  private BorrowFailure withCounters(BorrowFailure failure) {
+    return failure instanceof BorrowFailure.TooManyWaiters full
+        ? new BorrowFailure.TooManyWaiters(usage(), full.maxWaiters())
+        : failure;
+  }
+
+  /**
+   * How many physical connections the pool may hold. A raise serves waiting threads at once; after
+   * a lowering idle connections are closed at once and those in use when they come back.
+   *
+   * @param slots the grant, or what the member goes by without one; at least 0
+   */
+  public void limit(int slots) {
+    if (slots < 0) {
+      throw new IllegalArgumentException("a limit is at least 0, but it was " + slots);
+    }
+    gate.limit(slots);
+  }
+
+  /**
+   * The coordinator will never grant this tenant anything under its present configuration: waiting
+   * threads and later ones fail at once, idle connections are closed.
+   *
+   * @param reason its words; null takes the refusal back
+   */
+  public void refuse(@Nullable String reason) {
+    gate.refuse(reason);
+  }
+
+  /** The pool in one moment. */
+  public PoolUsage usage() {
+    return gate.usage(counters());
+  }
+
+  /**
+   * The pool in one moment, for a report to the coordinator: when demand rises above what this
+   * says, {@link PoolEvents#demandRose} is called.
+   */
+  public PoolUsage report() {
+    return gate.report(counters());
+  }
+
+  /**
+   * PostgreSQL shows no backend with these process ids any more: closing connections that have one
+   * of them are closed for good.
+   */
+  public void gone(Collection<Integer> pids) {
+    reclaimer.gone(pids);
+  }
+
+  private PoolUsage.Counters counters() {
+    long borrowed = borrowedFromDropped.get();
+    for (Slot slot : gate.slots()) {
+      borrowed += slot.borrows;
+    }
+    return new PoolUsage.Counters(
+        borrowed,
+        timedOut.get(),
+        opened.get(),
+        reclaimer.closed(),
+        failedOpens.get(),
+        refused53300.get(),
+        selfWaits.get(),
+        reclaimer.unconfirmed(),
+        reclaimer.gaveUp());
+  }
+
+  /**
+   * Closes the pool: waiting threads fail, idle connections are closed, those in use when they come
+   * back. Returns at once. Idempotent.
+   */
+  @Override
+  public void close() {
+    gate.close();
+    reclaimer.closePool();
+    wake();
+  }
+
+  /**
+   * Waits until every connection is closed and its backend gone.
+   *
+   * @return whether that happened within the time
+   */
+  public boolean awaitClosed(long nanos) throws InterruptedException {
+    return reclaimer.awaitEmpty(nanos);
+  }
+
+  /** Ends openings and closes that hang; the runtime's last means, after {@link #close}. */
+  void abandonHanging() {
+    reclaimer.abandonHanging();
+    tick();
+  }
+
+  /** Fails if the pool's figures contradict each other or the rules. */
+  public void checkInvariants() {
+    gate.checkInvariants();
+  }
+
+  @Override
+  public String toString() {
+    return "TenantPool[" + settings.tenant() + "]";
+  }
+
+  // ------------------------------------------------------------------ opening
+
+  private PhysicalConnection open(Slot slot) throws SQLException {
+    if (slot.state() != SlotState.OPENING || slot.physical != null) {
+      throw new SQLException("this slot is not to be opened now");
+    }
+    Wires wires = opener.attempt();
+    slot.attempt = wires;
+    long began = ticker.nanos();
+    try {
+      Connection raw = opener.open(wires);
+      PhysicalConnection physical =
+          new PhysicalConnection(
+              slot,
+              raw,
+              ticker.nanos() - began,
+              (int) settings.validationTimeout().toMillis(),
+              wires,
+              reclaimer);
+      slot.physical = physical;
+      wires.opened(physical);
+      return physical;
+    } catch (SQLException e) {
+      openFailed(slot, wires, e);
+      throw e;
+    } catch (RuntimeException | Error e) {
+      openFailed(slot, wires, new SQLException("opening a connection failed", e));
+      throw e;
+    } finally {
+      slot.attempt = null;
+    }
+  }
+
+  private void openFailed(Slot slot, Wires wires, SQLException failure) {
+    wires.close();
+    if (OpenBackoff.Kind.of(failure) == OpenBackoff.Kind.FULL) {
+      refused53300.incrementAndGet();
+    } else {
+      failedOpens.incrementAndGet();
+    }
+    boolean nothingLeft = wires.isEmpty() || wires.gone();
+    if (!nothingLeft) {
+      reclaimer.watchLost(slot, wires);
+    }
+    gate.openFailed(slot, failure, nothingLeft);
+    events.openFailed(failure);
+  }
+
+  private void ready(Slot slot) {
+    PhysicalConnection physical = slot.physical;
+    if (physical == null || physical.isClosing() || slot.state() != SlotState.OPENING) {
+      return;
+    }
+    opened.incrementAndGet();
+    gate.opened(slot);
+    events.opened(physical.pid, physical.openNanos);
+  }
+
+  private void wake() {
+    runtime.timer().schedule(this::tick, SlotReclaimer.TICK_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  private void tick() {
+    boolean goOn = gate.tick();
+    for (Slot slot : reclaimer.tick()) {
+      borrowedFromDropped.addAndGet(slot.borrows);
+    }
+    if (reclaimer.isEmpty()) {
+      runtime.remove(this);
+    } else if (goOn || !gate.slots().isEmpty()) {
+      wake();
+    }
+  }
+
+  /** What the gate wants done. */
+  private final class GateWork implements SlotGate.Work {
+
+    @Override
+    public void open(Slot slot) {
+      SlotPool pool = slot.pool;
+      if (pool == null) {
+        pool = new SlotPool(slot, new PoolOwner(), settings, runtime, threads);
+        slot.pool = pool;
+      }
+      pool.open();
+    }
+
+    @Override
+    public void retire(Slot slot) {
+      reclaimer.retire(slot);
+    }
+
+    @Override
+    public void demandRose() {
+      events.demandRose();
+    }
+
+    @Override
+    public void settleAfter(long nanos) {
+      runtime.timer().schedule(gate::settle, nanos, TimeUnit.NANOSECONDS);
+    }
+
+    @Override
+    public void awake() {
+      wake();
+    }
+  }
+
+  /** What HikariCP tells. */
+  private final class PoolOwner implements SlotPool.Owner {
+
+    @Override
+    public PhysicalConnection connect(Slot slot) throws SQLException {
+      return TenantPool.this.open(slot);
+    }
+
+    @Override
+    public void ready(Slot slot) {
+      TenantPool.this.ready(slot);
+    }
+
+    @Override
+    public void returned(Slot slot) {
+      gate.giveBack(slot);
+    }
+  }
+}
