@@ -16,6 +16,9 @@ public record TenantPolicy(int guarantee, int max, int weight) {
   /** Guarantee 0, no max, weight 1. */
   public static final TenantPolicy DEFAULT = new TenantPolicy(0, NO_MAX, 1);
 
+  /** Shuts a tenant out. */
+  public static final TenantPolicy NOTHING = new TenantPolicy(0, 0, 1);
+
   /** The largest weight; keeps the exact comparison of shares within 64 bits. */
   public static final int LARGEST_WEIGHT = 1_000_000;
 

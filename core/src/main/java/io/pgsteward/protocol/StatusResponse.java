@@ -42,17 +42,25 @@ public record StatusResponse(List<InstanceStatus> instances) {
       List<MemberStatus> members) {}
 
   /**
-   * The budget: total = maxConnections - reserved - foreignPeak - margin, never below 0.
+   * The budget: total = maxConnections - reserved - foreignPeak - margin - heldBack, never below 0.
    *
    * @param total what the whole system may open on the instance now
    * @param maxConnections the server's setting
    * @param reserved superuser_reserved_connections + reserved_connections
    * @param foreignPeak most foreign connections seen in the last 60 s
    * @param margin connections kept free
+   * @param heldBack what is not given out yet, since a full window of foreign connections has not
+   *     been seen
    * @param deficit by how much the parts pass maxConnections; 0 when they fit
    */
   public record BudgetStatus(
-      int total, int maxConnections, int reserved, int foreignPeak, int margin, int deficit) {}
+      int total,
+      int maxConnections,
+      int reserved,
+      int foreignPeak,
+      int margin,
+      int heldBack,
+      int deficit) {}
 
   /** Connections of one managed role in one database that no member has reported. */
   public record StrayStatus(String role, String database, int count) {}

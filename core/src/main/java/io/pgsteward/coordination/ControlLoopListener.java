@@ -1,0 +1,44 @@
+package io.pgsteward.coordination;
+
+import io.pgsteward.budget.Budget;
+import io.pgsteward.model.MemberId;
+import io.pgsteward.protocol.CoordinatorPhase;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Told of what changes, for logs and counters. Called by the control loop's own thread, outside of
+ * locks; a slow listener slows the coordinator.
+ */
+public interface ControlLoopListener {
+
+  /** The phase or the term changed. */
+  default void phaseChanged(CoordinatorPhase phase, long epoch) {}
+
+  /** The budget or one of its parts changed; {@code before} is null the first time. */
+  default void budgetChanged(@Nullable Budget before, Budget after) {}
+
+  /** Slots of guarantees that have demand and cannot be granted; 0 when all are met again. */
+  default void unmetGuaranteesChanged(int before, int after) {}
+
+  /** Connections of managed roles that are no member's. */
+  default void straysChanged(int before, int after) {}
+
+  default void memberJoined(MemberId member, String name, String address) {}
+
+  default void memberLeft(MemberId member, String name) {}
+
+  /** A silent member was forgotten, since PostgreSQL shows nothing of it. */
+  default void memberForgotten(MemberId member, String name) {}
+
+  /** PostgreSQL could not be looked at; the budget stays as it is. */
+  default void observationFailed(Exception cause) {}
+
+  /** PostgreSQL can be looked at again. */
+  default void observationRecovered() {}
+
+  /** Another coordinator leads now, or did at the first try. */
+  default void leadershipHeldBy(String holder) {}
+
+  /** The loop itself failed; it goes on. */
+  default void failed(Exception cause) {}
+}

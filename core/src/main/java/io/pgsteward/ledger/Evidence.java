@@ -1,0 +1,171 @@
+package io.pgsteward.ledger;
+
+import io.pgsteward.model.TenantId;
+import io.pgsteward.postgres.Backend;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.BiConsumer;
+
+/**
+ * Matches the backends of managed roles that PostgreSQL shows with the pids that members report,
+ * and so tells whose they are. What is left over is a stray, but not at once: a member reports a
+ * new connection a little after it opened it.
+ *
+ * <p>An unclaimed backend is a stray when the members of its role and database have no room for it,
+ * or when each of them has reported twice since it was first seen (the second of two reports was
+ * certainly measured later). A silent member has not, so its unreported backends stay its own.
+ *
+ * <p>Not thread-safe: owned by a {@link Ledger}.
+ */
+final class Evidence {
+
+  /** Role and database, which is what a backend shows; several labels share one. */
+  record Place(String role, String database) implements Comparable<Place> {
+
+    static Place of(TenantId tenant) {
+      return new Place(tenant.role(), tenant.database());
+    }
+
+    @Override
+    public int compareTo(Place other) {
+      int byRole = role.compareTo(other.role);
+      return byRole != 0 ? byRole : database.compareTo(other.database);
+    }
+  }
+
+  /** A backend that no member claims, since when it is known, and whether it is surely a stray. */
+  private record Unclaimed(Place place, long firstSeenNanos, boolean settled) {}
+
+  private Map<Integer, Unclaimed> unclaimed = new HashMap<>();
+  private Map<Integer, Place> alive = new HashMap<>();
+  private Map<Integer, Holding> owner = new HashMap<>();
+  private final Map<Place, Integer> strays = new TreeMap<>();
+
+  /** Strays by role and database as the last look showed them; places without any are left out. */
+  Map<Place, Integer> strays() {
+    return strays;
+  }
+
+  /** Takes in one look: what the members hold, and what is nobody's. */
+  void observe(Collection<Backend> managed, Collection<Member> members, long startedNanos) {
+    alive = new HashMap<>();
+    for (Backend backend : managed) {
+      if (backend.role() != null && backend.database() != null) {
+        alive.put(backend.pid(), new Place(backend.role(), backend.database()));
+      }
+    }
+    claim(members);
+    Map<Place, List<Member>> residents = byPlace(members);
+    Map<Integer, Unclaimed> before = unclaimed;
+    unclaimed = new HashMap<>();
+    alive.forEach(
+        (pid, place) -> {
+          if (!owner.containsKey(pid)) {
+            Unclaimed known = before.get(pid);
+            unclaimed.put(
+                pid,
+                known == null || !known.place.equals(place)
+                    ? new Unclaimed(place, startedNanos, false)
+                    : new Unclaimed(
+                        place,
+                        known.firstSeenNanos,
+                        known.settled
+                            || residents.getOrDefault(place, List.of()).stream()
+                                .allMatch(m -> m.heardBeforeNanos() - known.firstSeenNanos > 0)));
+          }
+        });
+    for (Member member : members) {
+      member.ownHoldings().forEach((tenant, holding) -> settle(tenant, holding, startedNanos));
+    }
+    countStrays(members);
+  }
+
+  /** A pid belongs to the holding whose newest report names it, else to the one that once did. */
+  private void claim(Collection<Member> members) {
+    owner = new HashMap<>();
+    forEachHolding(
+        members,
+        (tenant, holding) -> holding.report().pids().forEach(pid -> claim(pid, tenant, holding)));
+    forEachHolding(
+        members, (tenant, holding) -> holding.pids().forEach(pid -> claim(pid, tenant, holding)));
+  }
+
+  private void claim(Integer pid, TenantId tenant, Holding holding) {
+    if (Place.of(tenant).equals(alive.get(pid))) {
+      owner.putIfAbsent(pid, holding);
+    }
+  }
+
+  private void settle(TenantId tenant, Holding holding, long startedNanos) {
+    holding
+        .pids()
+        .removeIf(pid -> owner.get(pid) != holding && !holding.report().pids().contains(pid));
+    int lingering = 0;
+    for (Integer pid : holding.pids()) {
+      if (owner.get(pid) == holding && !holding.report().pids().contains(pid)) {
+        lingering++;
+      }
+    }
+    holding.observed(startedNanos, lingering);
+  }
+
+  private void countStrays(Collection<Member> members) {
+    Map<Place, Integer> unclaimedAt = new TreeMap<>();
+    Map<Place, Integer> settledAt = new TreeMap<>();
+    for (Unclaimed one : unclaimed.values()) {
+      unclaimedAt.merge(one.place, 1, Integer::sum);
+      if (one.settled) {
+        settledAt.merge(one.place, 1, Integer::sum);
+      }
+    }
+    Map<Holding, Integer> claimedBy = new HashMap<>();
+    owner.values().forEach(holding -> claimedBy.merge(holding, 1, Integer::sum));
+    Map<Place, Integer> room = new HashMap<>();
+    forEachHolding(
+        members,
+        (tenant, holding) ->
+            room.merge(
+                Place.of(tenant), holding.room(claimedBy.getOrDefault(holding, 0)), Integer::sum));
+    strays.clear();
+    unclaimedAt.forEach(
+        (place, count) -> {
+          int beyondRoom = count - room.getOrDefault(place, 0);
+          int stray = Math.max(beyondRoom, settledAt.getOrDefault(place, 0));
+          if (stray > 0) {
+            strays.put(place, stray);
+          }
+        });
+  }
+
+  /**
+   * Whether the last look showed any backend that may be this holding's: one that it reported, or
+   * one of its role and database that no member claims and that was not a stray before.
+   */
+  boolean showsAnyOf(TenantId tenant, Holding holding) {
+    if (owner.containsValue(holding)) {
+      return true;
+    }
+    Place place = Place.of(tenant);
+    return unclaimed.values().stream().anyMatch(u -> !u.settled && u.place.equals(place));
+  }
+
+  private static Map<Place, List<Member>> byPlace(Collection<Member> members) {
+    Map<Place, List<Member>> residents = new HashMap<>();
+    for (Member member : members) {
+      member.holdings().keySet().stream()
+          .map(Place::of)
+          .distinct()
+          .forEach(place -> residents.computeIfAbsent(place, p -> new ArrayList<>()).add(member));
+    }
+    return residents;
+  }
+
+  private static void forEachHolding(
+      Collection<Member> members, BiConsumer<TenantId, Holding> action) {
+    members.forEach(member -> member.ownHoldings().forEach(action));
+  }
+}
