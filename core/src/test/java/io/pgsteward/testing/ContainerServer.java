@@ -8,7 +8,6 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import org.opentest4j.TestAbortedException;
 import org.testcontainers.DockerClientFactory;
 import org.testcontainers.containers.output.OutputFrame;
 import org.testcontainers.postgresql.PostgreSQLContainer;
@@ -23,11 +22,10 @@ final class ContainerServer {
   @SuppressWarnings("resource") // closed by the server's close, or by Testcontainers
   static PostgresServer start(Map<String, String> settings, int port) {
     if (!DockerClientFactory.instance().isDockerAvailable()) {
-      throw new TestAbortedException(
-          "skipped: " + TestPostgres.PROPERTY + "=container, and Docker cannot be reached");
+      throw Skip.because(TestPostgres.PROPERTY + "=container, and Docker cannot be reached");
     }
     if (port != 0) {
-      throw new TestAbortedException("skipped: a container's port cannot be chosen");
+      throw Skip.because("a container's port cannot be chosen");
     }
     try {
       Path log = Files.createTempFile("pgsteward-container-", ".log");

@@ -4,7 +4,6 @@ import java.net.URI;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
-import org.opentest4j.TestAbortedException;
 
 /**
  * Gives tests a PostgreSQL, as the system property {@code pgsteward.test.postgres} says:
@@ -80,8 +79,8 @@ public final class TestPostgres {
       case "embedded" -> startEmbedded();
       case "container" -> ContainerServer.start(settings, port);
       default ->
-          throw new TestAbortedException(
-              "skipped: it needs a PostgreSQL of its own, and " + PROPERTY + " names one server");
+          throw Skip.because(
+              "it needs a PostgreSQL of its own, and " + PROPERTY + " names one server");
     };
   }
 
