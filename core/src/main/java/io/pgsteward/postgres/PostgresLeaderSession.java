@@ -1,0 +1,369 @@
+package io.pgsteward.postgres;
+
+import io.pgsteward.budget.ServerLimits;
+import io.pgsteward.model.Ticker;
+import java.sql.Connection;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.SQLTransientConnectionException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The leader's session on a real PostgreSQL, 13 to 18.
+ *
+ * <p>The lock is a session-level advisory lock in the database of the connection. It goes away with
+ * the session, and {@code idle_session_timeout} (PostgreSQL 14 and later) ends a session whose
+ * coordinator was stopped, below the lease: {@link #observe} must come more often than every two
+ * thirds of the lease. {@code application_name} is {@code pgsteward <address> <hash>}, by which
+ * other coordinators learn who leads and whether it runs with the same configuration.
+ *
+ * <p>Every statement ends within a third of the lease, by {@code statement_timeout} where the
+ * server lives and by the network timeout where it does not.
+ *
+ * <p>Used by one thread, except {@link #close} and {@link #isLeading}. {@code this} guards which
+ * connection is in use; no statement is sent under it.
+ */
+public final class PostgresLeaderSession implements LeaderSession {
+
+  /** PostgreSQL keeps that many bytes of an application name. */
+  private static final int LONGEST_NAME = 63;
+
+  private static final Pattern NAME = Pattern.compile("pgsteward (\\S+) (\\S+)");
+
+  private static final String OBJECT_IN_USE = "55006";
+
+  private static final int FORMER_TRIES = 20;
+  private static final long FORMER_PAUSE_MILLIS = 50;
+
+  private final ConnectionSource source;
+  private final String address;
+  private final String configHash;
+  private final Ticker ticker;
+  private final long deadlineMillis;
+  private final long idleMillis;
+
+  private @Nullable Connection connection;
+  private @Nullable PreparedStatement observe;
+  private boolean closed;
+  private int leaderPid;
+  private volatile boolean leading;
+
+  /**
+   * @param source opens connections to the lock database, each as the coordinator's own role
+   * @param address where this coordinator is reached, for members and people; no white space
+   * @param configHash a short hash of what two coordinators of one instance must agree on; no white
+   *     space
+   * @param lease time for which a member is believed alive without being heard
+   * @param ticker the clock of {@link Observation#startedNanos}
+   */
+  public PostgresLeaderSession(
+      ConnectionSource source, String address, String configHash, Duration lease, Ticker ticker) {
+    if (!NAME.matcher(name(address, configHash)).matches()) {
+      throw new IllegalArgumentException(
+          "address and hash of a coordinator are words without white space, but they were \""
+              + address
+              + "\" and \""
+              + configHash
+              + "\"");
+    }
+    this.source = source;
+    this.address = address;
+    this.configHash = configHash;
+    this.ticker = ticker;
+    this.deadlineMillis = Math.max(100, lease.toMillis() / 3);
+    this.idleMillis = Math.max(100, lease.toMillis() * 2 / 3);
+  }
+
+  @Override
+  public long lead() throws SQLException {
+    refuseIfClosed();
+    end();
+    Connection fresh = source.open();
+    try {
+      take(fresh);
+      long epoch = begin(fresh);
+      adopt(fresh);
+      return epoch;
+    } catch (SQLException | RuntimeException e) {
+      closeAfter(fresh, e);
+      throw e;
+    }
+  }
+
+  private void take(Connection fresh) throws SQLException {
+    fresh.setAutoCommit(true);
+    fresh.setNetworkTimeout(Runnable::run, Math.toIntExact(deadlineMillis));
+    int version = fresh.getMetaData().getDatabaseMajorVersion();
+    if (version < 13) {
+      throw new SQLException(
+          "PostgreSQL 13 or later is needed, but the server is version " + version, "0A000");
+    }
+    applySettings(fresh);
+    boolean taken = takeLock(fresh);
+    for (int tries = 0; !taken && tries < FORMER_TRIES && endFormer(fresh); tries++) {
+      pause();
+      taken = takeLock(fresh);
+    }
+    refuseOtherHolders(fresh, taken);
+  }
+
+  private static boolean takeLock(Connection fresh) throws SQLException {
+    try (PreparedStatement statement = fresh.prepareStatement(Statements.TAKE_LOCK)) {
+      statement.setLong(1, Statements.LOCK_KEY);
+      try (ResultSet row = statement.executeQuery()) {
+        row.next();
+        return row.getBoolean(1);
+      }
+    }
+  }
+
+  /** Ends this object's earlier session if it holds the lock still; gives whether it did. */
+  private boolean endFormer(Connection fresh) throws SQLException {
+    try (PreparedStatement statement = fresh.prepareStatement(Statements.END_FORMER)) {
+      setKey(statement);
+      statement.setInt(3, leaderPid);
+      statement.setString(4, name(address, configHash));
+      try (ResultSet row = statement.executeQuery()) {
+        return row.next();
+      }
+    }
+  }
+
+  private static void pause() throws SQLException {
+    try {
+      TimeUnit.MILLISECONDS.sleep(FORMER_PAUSE_MILLIS);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new SQLException("interrupted while the former session ends", e);
+    }
+  }
+
+  private static void setKey(PreparedStatement statement) throws SQLException {
+    statement.setLong(1, Statements.LOCK_KEY >>> 32);
+    statement.setLong(2, Statements.LOCK_KEY & 0xffff_ffffL);
+  }
+
+  private void applySettings(Connection fresh) throws SQLException {
+    try (PreparedStatement statement = fresh.prepareStatement(Statements.SETTINGS)) {
+      statement.setString(1, name(address, configHash));
+      statement.setString(2, deadlineMillis * 9 / 10 + "ms");
+      statement.setString(3, deadlineMillis / 2 + "ms");
+      statement.setString(4, idleMillis + "ms");
+      try (ResultSet row = statement.executeQuery()) {
+        row.next();
+        if (row.getBoolean(7)) {
+          throw new SQLException(
+              "the server is a standby (in recovery); a coordinator leads on the primary", "25006");
+        }
+      }
+    }
+  }
+
+  private void refuseOtherHolders(Connection fresh, boolean taken) throws SQLException {
+    try (PreparedStatement statement = fresh.prepareStatement(Statements.OTHER_HOLDERS)) {
+      setKey(statement);
+      try (ResultSet row = statement.executeQuery()) {
+        if (row.next()) {
+          throw held(row);
+        }
+      }
+    }
+    if (!taken) {
+      throw new SQLTransientConnectionException(
+          "the leader's lock was held a moment ago and its holder is gone; try again",
+          OBJECT_IN_USE);
+    }
+  }
+
+  private SQLException held(ResultSet row) throws SQLException {
+    String who =
+        "pid "
+            + row.getInt(1)
+            + ", role "
+            + row.getString(4)
+            + ", from "
+            + row.getString(7)
+            + ", application_name \""
+            + row.getString(6)
+            + "\"";
+    if (!row.getBoolean(5)) {
+      return new SQLException(
+          "the leader's lock is held by a role that is not the coordinator's ("
+              + who
+              + ", database "
+              + row.getString(2)
+              + "), so no coordinator can lead; find out what it is and end it with"
+              + " pg_terminate_backend",
+          OBJECT_IN_USE);
+    }
+    if (!row.getBoolean(3)) {
+      return new SQLException(
+          "another coordinator holds the leader's lock in database "
+              + row.getString(2)
+              + " ("
+              + who
+              + "), but this one is configured with another lock database; all coordinators of one"
+              + " server must connect to the same database",
+          OBJECT_IN_USE);
+    }
+    Matcher name = NAME.matcher(row.getString(6));
+    boolean named = name.matches();
+    String holder = named ? name.group(1) : row.getString(7);
+    String otherConfig =
+        named && !name.group(2).equals(hashAsShown())
+            ? "; it runs with another configuration (hash "
+                + name.group(2)
+                + ", here "
+                + hashAsShown()
+                + "): give both the same"
+            : "";
+    return new LeadershipHeldException(
+        "the coordinator at " + holder + " leads (" + who + ")" + otherConfig, holder);
+  }
+
+  private long begin(Connection fresh) throws SQLException {
+    try (PreparedStatement statement = fresh.prepareStatement(Statements.EPOCH);
+        ResultSet row = statement.executeQuery()) {
+      row.next();
+      leaderPid = row.getInt(2);
+      return row.getLong(1);
+    }
+  }
+
+  private void adopt(Connection fresh) throws SQLException {
+    PreparedStatement statement = fresh.prepareStatement(Statements.OBSERVE);
+    synchronized (this) {
+      refuseIfClosed();
+      connection = fresh;
+      observe = statement;
+      leading = true;
+    }
+  }
+
+  private synchronized void refuseIfClosed() throws SQLException {
+    if (closed) {
+      throw new SQLException("the leader's session was closed", "08003");
+    }
+  }
+
+  @Override
+  public Observation observe() throws SQLException {
+    PreparedStatement statement;
+    synchronized (this) {
+      statement = observe;
+    }
+    if (statement == null) {
+      throw new SQLException("the leader's session is not connected", "08003");
+    }
+    try {
+      long started = ticker.nanos();
+      try (ResultSet rows = statement.executeQuery()) {
+        return read(started, rows);
+      }
+    } catch (SQLException e) {
+      if (isLost(statement, e)) {
+        end();
+      }
+      throw e;
+    }
+  }
+
+  private Observation read(long started, ResultSet rows) throws SQLException {
+    ServerLimits limits = new ServerLimits(0, 0, 0);
+    int ownPid = 0;
+    boolean complete = false;
+    List<Backend> backends = new ArrayList<>();
+    while (rows.next()) {
+      if (backends.isEmpty()) {
+        limits = new ServerLimits(rows.getInt(1), rows.getInt(2), rows.getInt(3));
+        ownPid = rows.getInt(4);
+        complete = rows.getBoolean(5);
+      }
+      backends.add(
+          new Backend(rows.getInt(6), rows.getString(7), rows.getString(8), rows.getBoolean(9)));
+    }
+    if (ownPid != leaderPid) {
+      end();
+      throw new SQLException(
+          "the statement ran on backend "
+              + ownPid
+              + " but the leader's lock was taken on backend "
+              + leaderPid
+              + ": a pooler stands between the coordinator and PostgreSQL; connect without it",
+          "08006");
+    }
+    return new Observation(started, limits, backends, ownPid, complete);
+  }
+
+  /** Whether the session is gone: the driver closed it, or the server said that it ends it. */
+  private static boolean isLost(PreparedStatement statement, SQLException failure) {
+    String state = failure.getSQLState() == null ? "" : failure.getSQLState();
+    try {
+      return state.startsWith("08")
+          || state.startsWith("57P")
+          || statement.isClosed()
+          || statement.getConnection().isClosed();
+    } catch (SQLException e) {
+      failure.addSuppressed(e);
+      return true;
+    }
+  }
+
+  @Override
+  public boolean isLeading() {
+    return leading;
+  }
+
+  @Override
+  public void close() {
+    synchronized (this) {
+      closed = true;
+    }
+    end();
+  }
+
+  /** Closes the connection, and with it the lock. Whoever takes it out of the field closes it. */
+  private void end() {
+    Connection old;
+    synchronized (this) {
+      leading = false;
+      old = connection;
+      connection = null;
+      observe = null;
+    }
+    if (old != null) {
+      closeAfter(old, null);
+    }
+  }
+
+  /** A failure to close is no news of its own: the session is given up either way. */
+  private static void closeAfter(Connection old, @Nullable Exception failure) {
+    try {
+      old.close();
+    } catch (SQLException e) {
+      if (failure != null) {
+        failure.addSuppressed(e);
+      }
+    }
+  }
+
+  private String hashAsShown() {
+    Matcher shown = NAME.matcher(name(address, configHash));
+    return shown.matches() ? shown.group(2) : configHash;
+  }
+
+  /** An address that is too long for an application name is cut, and shows it by a tilde. */
+  private static String name(String address, String configHash) {
+    String hash = configHash.substring(0, Math.min(16, configHash.length()));
+    int room = LONGEST_NAME - "pgsteward  ".length() - hash.length();
+    String shown = address.length() <= room ? address : address.substring(0, room - 1) + "~";
+    return "pgsteward " + shown + " " + hash;
+  }
+}
