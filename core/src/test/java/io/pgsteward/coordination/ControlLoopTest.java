@@ -1,0 +1,248 @@
+package io.pgsteward.coordination;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pgsteward.model.InstanceId;
+import io.pgsteward.model.MemberId;
+import io.pgsteward.model.Ticker;
+import io.pgsteward.postgres.LeadershipHeldException;
+import io.pgsteward.protocol.CoordinatorPhase;
+import io.pgsteward.protocol.MemberPhase;
+import io.pgsteward.protocol.StatusResponse.InstanceStatus;
+import io.pgsteward.protocol.SyncRequest;
+import io.pgsteward.protocol.SyncResponse;
+import io.pgsteward.protocol.TenantReport;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+class ControlLoopTest {
+
+  private static final String WEB = "web@shop";
+  private static final MemberId A = new MemberId("member-a");
+  private static final MemberId B = new MemberId("member-b");
+
+  private final FakeLeaderSession postgres = new FakeLeaderSession(4);
+  private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+  private final ControlLoop loop = loop(false);
+  private long sequence;
+
+  private ControlLoop loop(boolean learns) {
+    return new ControlLoop(
+        new CoordinatorSettings(
+            new InstanceId("main"),
+            Duration.ofSeconds(15),
+            Duration.ofSeconds(5),
+            Duration.ofSeconds(1),
+            0,
+            PolicyBooks.withDefault(),
+            learns,
+            "off"),
+        postgres,
+        Ticker.system(),
+        new ControlLoopListener() {
+          @Override
+          public void observationFailed(Exception cause) {
+            told.add("failed");
+          }
+
+          @Override
+          public void observationRecovered() {
+            told.add("recovered");
+          }
+
+          @Override
+          public void leadershipHeldBy(String holder) {
+            told.add("held by " + holder);
+          }
+
+          @Override
+          public void failed(Exception cause) {
+            told.add("loop failed: " + cause);
+          }
+        });
+  }
+
+  @AfterEach
+  void no_thread_is_left_and_nothing_went_wrong() {
+    loop.close();
+    assertThat(postgres.closed).isTrue();
+    assertThat(Thread.getAllStackTraces().keySet())
+        .extracting(Thread::getName)
+        .noneMatch(name -> name.startsWith("pgsteward-"));
+    assertThat(told).noneMatch(event -> event.startsWith("loop failed"));
+  }
+
+  private SyncRequest request(long epoch, long generation, int goesBy, int demand) {
+    return new SyncRequest(
+        1,
+        null,
+        "app",
+        ++sequence,
+        epoch,
+        generation,
+        1_000,
+        MemberPhase.GRANTED,
+        false,
+        List.of(new TenantReport(WEB, goesBy, demand, 0, 0, 0, 0, 0, List.of())));
+  }
+
+  private SyncResponse sync(MemberId member, SyncRequest request) throws Exception {
+    return loop.sync(member, request, "127.0.0.1").get(10, TimeUnit.SECONDS);
+  }
+
+  /** Joins and waits until the member has this grant. */
+  private SyncResponse granted(MemberId member, int demand, int expected) throws Exception {
+    SyncResponse answer = sync(member, request(0, 0, 0, demand));
+    while (grant(answer) != expected) {
+      answer = sync(member, request(answer.epoch(), answer.generation(), grant(answer), demand));
+    }
+    return answer;
+  }
+
+  private static int grant(SyncResponse answer) {
+    return answer.tenants().isEmpty() ? 0 : answer.tenants().get(0).grant();
+  }
+
+  @Nested
+  class While_it_leads {
+
+    @Test
+    void grants_what_is_free_by_the_parked_call() throws Exception {
+      loop.start();
+      assertThat(grant(granted(A, 3, 3))).isEqualTo(3);
+    }
+
+    @Test
+    void a_parked_call_ends_when_another_member_wants_the_slots() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 4, 4);
+      CompletableFuture<SyncResponse> parked =
+          loop.sync(A, request(a.epoch(), a.generation(), 4, 4), "127.0.0.1");
+      assertThat(parked).isNotDone();
+      sync(B, request(0, 0, 0, 4));
+      assertThat(grant(parked.get(10, TimeUnit.SECONDS))).isLessThan(4);
+    }
+
+    @Test
+    void a_newer_call_of_the_same_member_ends_the_parked_one() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 4, 4);
+      CompletableFuture<SyncResponse> parked =
+          loop.sync(A, request(a.epoch(), a.generation(), 4, 4), "127.0.0.1");
+      loop.sync(A, request(a.epoch(), a.generation(), 4, 4), "127.0.0.1");
+      assertThat(grant(parked.get(10, TimeUnit.SECONDS))).isEqualTo(4);
+    }
+
+    @Test
+    void status_shows_budget_tenants_and_members() throws Exception {
+      loop.start();
+      granted(A, 3, 3);
+      InstanceStatus status = loop.status().get(10, TimeUnit.SECONDS);
+      assertThat(status.phase()).isEqualTo(CoordinatorPhase.SERVING);
+      assertThat(status.budget().total()).isEqualTo(4);
+      assertThat(status.granted()).isEqualTo(3);
+      assertThat(status.tenants()).singleElement().extracting("tenant").isEqualTo(WEB);
+      assertThat(status.members()).singleElement().extracting("name").isEqualTo("app");
+    }
+  }
+
+  @Nested
+  class When_it_closes {
+
+    @Test
+    void parked_calls_are_answered_and_new_ones_refused() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 2, 2);
+      CompletableFuture<SyncResponse> parked =
+          loop.sync(A, request(a.epoch(), a.generation(), 2, 2), "127.0.0.1");
+      loop.close();
+      assertThat(grant(parked.get(10, TimeUnit.SECONDS))).isEqualTo(2);
+      assertThatThrownBy(() -> sync(A, request(0, 0, 0, 1)))
+          .isInstanceOf(ExecutionException.class)
+          .cause()
+          .isInstanceOfSatisfying(
+              SyncRefusedException.class,
+              e -> assertThat(e.reason()).isEqualTo(SyncRefusal.CLOSING));
+    }
+  }
+
+  @Nested
+  class Another_leader {
+
+    @Test
+    void at_the_start_is_told_and_nothing_starts() {
+      postgres.holder = "10.0.0.9:7432";
+      assertThatThrownBy(loop::start)
+          .isInstanceOfSatisfying(
+              LeadershipHeldException.class,
+              e -> assertThat(e.holder()).isEqualTo("10.0.0.9:7432"));
+      assertThat(loop.leads()).isFalse();
+    }
+
+    @Test
+    void that_took_over_while_postgresql_was_away_is_told_to_members() throws Exception {
+      loop.start();
+      granted(A, 1, 1);
+      postgres.away = new SQLException("gone", "08006");
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
+      postgres.holder = "10.0.0.9:7432";
+      postgres.away = null;
+      assertThat(told.poll(20, TimeUnit.SECONDS)).isEqualTo("held by 10.0.0.9:7432");
+      assertThatThrownBy(() -> sync(A, request(0, 0, 0, 1)))
+          .cause()
+          .isInstanceOfSatisfying(
+              SyncRefusedException.class,
+              e -> {
+                assertThat(e.reason()).isEqualTo(SyncRefusal.NOT_LEADING);
+                assertThat(e.leader()).isEqualTo("10.0.0.9:7432");
+              });
+    }
+  }
+
+  @Nested
+  class PostgreSQL_away {
+
+    @Test
+    void at_the_start_is_waited_for() throws Exception {
+      postgres.away = new SQLException("connection refused", "08001");
+      loop.start();
+      assertThatThrownBy(() -> sync(A, request(0, 0, 0, 1)))
+          .cause()
+          .hasMessageContaining("PostgreSQL has not been reached");
+      postgres.away = null;
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
+      assertThat(told.poll(20, TimeUnit.SECONDS)).isEqualTo("recovered");
+      assertThat(grant(granted(A, 1, 1))).isEqualTo(1);
+    }
+
+    @Test
+    void with_a_wrong_password_is_an_error_at_once() {
+      postgres.away = new SQLException("password authentication failed", "28P01");
+      assertThatThrownBy(loop::start).hasMessageContaining("password");
+    }
+
+    @Test
+    void later_keeps_grants_and_raises_nothing() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 2, 2);
+      postgres.away = new SQLException("gone", "57P01");
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
+      CompletableFuture<SyncResponse> more =
+          loop.sync(A, request(a.epoch(), a.generation(), 2, 4), "127.0.0.1");
+      InstanceStatus status = loop.status().get(10, TimeUnit.SECONDS);
+      assertThat(more).isNotDone();
+      assertThat(status.granted()).isEqualTo(2);
+      assertThat(status.observationError()).isEqualTo("gone");
+    }
+  }
+}

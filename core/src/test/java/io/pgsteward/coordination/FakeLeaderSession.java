@@ -1,0 +1,66 @@
+package io.pgsteward.coordination;
+
+import io.pgsteward.budget.ServerLimits;
+import io.pgsteward.model.Ticker;
+import io.pgsteward.postgres.Backend;
+import io.pgsteward.postgres.LeaderSession;
+import io.pgsteward.postgres.LeadershipHeldException;
+import io.pgsteward.postgres.Observation;
+import java.sql.SQLException;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** A PostgreSQL in memory that can be away, or led by another. Thread-safe. */
+final class FakeLeaderSession implements LeaderSession {
+
+  final List<Backend> backends = new CopyOnWriteArrayList<>();
+  final AtomicInteger looks = new AtomicInteger();
+  volatile int maxConnections;
+  volatile @Nullable SQLException away;
+  volatile @Nullable String holder;
+  volatile boolean closed;
+  private volatile boolean leading;
+  private long epoch = 10;
+
+  FakeLeaderSession(int budget) {
+    maxConnections = budget + 1;
+    backends.add(new Backend(1, "pgsteward", "postgres", false));
+  }
+
+  @Override
+  public synchronized long lead() throws SQLException {
+    if (away != null) {
+      throw away;
+    }
+    if (holder != null) {
+      throw new LeadershipHeldException("led by " + holder, holder);
+    }
+    leading = true;
+    return ++epoch;
+  }
+
+  @Override
+  public Observation observe() throws SQLException {
+    long started = Ticker.system().nanos();
+    if (away != null) {
+      leading = false;
+      throw away;
+    }
+    looks.incrementAndGet();
+    return new Observation(
+        started, new ServerLimits(maxConnections, 0, 0), List.copyOf(backends), 1, true);
+  }
+
+  @Override
+  public boolean isLeading() {
+    return leading;
+  }
+
+  @Override
+  public void close() {
+    leading = false;
+    closed = true;
+  }
+}
