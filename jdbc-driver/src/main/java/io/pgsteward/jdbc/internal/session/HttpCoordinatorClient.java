@@ -1,0 +1,318 @@
+package io.pgsteward.jdbc.internal.session;
+
+import io.pgsteward.jdbc.internal.session.CoordinatorException.Kind;
+import io.pgsteward.model.MemberId;
+import io.pgsteward.protocol.ErrorResponse;
+import io.pgsteward.protocol.Json;
+import io.pgsteward.protocol.MalformedMessageException;
+import io.pgsteward.protocol.SyncRequest;
+import io.pgsteward.protocol.SyncResponse;
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.net.Proxy;
+import java.net.URI;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import okhttp3.Call;
+import okhttp3.ConnectionPool;
+import okhttp3.HttpUrl;
+import okhttp3.MediaType;
+import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
+import okhttp3.Request;
+import okhttp3.RequestBody;
+import okhttp3.Response;
+import okio.BufferedSource;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The way to a coordinator over HTTP; the only class that knows the HTTP library.
+ *
+ * <p>Each call is one attempt at one address, never repeated silently: a lost answer is the
+ * session's business. No redirects, caches, cookies or proxies; a proxy between is as unwanted here
+ * as on the query path. Answers are read up to {@value #LARGEST_ANSWER} bytes.
+ *
+ * <p>Calls are made and executed by one thread; {@link #address}, {@link #close} and a call's
+ * cancel may come from any.
+ */
+final class HttpCoordinatorClient implements CoordinatorClient {
+
+  static final int LARGEST_ANSWER = 4 * 1024 * 1024;
+
+  private static final MediaType JSON = MediaType.get("application/json");
+  private static final int LONGEST_QUOTE = 200;
+
+  private final OkHttpClient http;
+  private final Addresses addresses;
+  private final @Nullable String authorization;
+  private volatile boolean closed;
+
+  /**
+   * @param coordinators where coordinators may be, at least one, in the order of trying
+   * @param token sent as a bearer token; null to send none
+   */
+  HttpCoordinatorClient(List<URI> coordinators, @Nullable String token) {
+    this.addresses = new Addresses(coordinators.stream().map(HttpCoordinatorClient::url).toList());
+    this.authorization = token == null ? null : "Bearer " + token;
+    this.http =
+        new OkHttpClient.Builder()
+            .retryOnConnectionFailure(false)
+            .followRedirects(false)
+            .followSslRedirects(false)
+            .proxy(Proxy.NO_PROXY)
+            .protocols(List.of(Protocol.HTTP_1_1))
+            .connectionPool(new ConnectionPool(1, 1, TimeUnit.MINUTES))
+            .build();
+  }
+
+  private static HttpUrl url(URI coordinator) {
+    HttpUrl url = HttpUrl.get(coordinator);
+    if (url == null) {
+      throw new IllegalArgumentException("not an HTTP address: " + coordinator);
+    }
+    return url;
+  }
+
+  @Override
+  public CoordinatorCall call(
+      MemberId member, SyncRequest request, Duration readTimeout, Duration connectTimeout) {
+    HttpUrl address = addresses.current();
+    Request.Builder post =
+        new Request.Builder()
+            .url(
+                address
+                    .newBuilder()
+                    .addPathSegments("v1/members")
+                    .addPathSegment(member.value())
+                    .addPathSegment("sync")
+                    .build())
+            .post(RequestBody.create(Json.write(request), JSON));
+    if (authorization != null) {
+      post.header("Authorization", authorization);
+    }
+    Call call =
+        http.newBuilder()
+            .connectTimeout(connectTimeout)
+            .readTimeout(readTimeout)
+            .callTimeout(readTimeout.plus(connectTimeout))
+            .build()
+            .newCall(post.build());
+    return new HttpCall(call, address);
+  }
+
+  @Override
+  public boolean askAnother() {
+    return addresses.answerWasUseless();
+  }
+
+  @Override
+  public String address() {
+    return addresses.text();
+  }
+
+  @Override
+  public void close() {
+    closed = true;
+    http.connectionPool().evictAll();
+  }
+
+  @Override
+  public String toString() {
+    return "coordinator " + address();
+  }
+
+  /** One attempt at one address. */
+  private final class HttpCall implements CoordinatorCall {
+    private final Call call;
+    private final HttpUrl address;
+
+    HttpCall(Call call, HttpUrl address) {
+      this.call = call;
+      this.address = address;
+    }
+
+    @Override
+    public SyncResponse execute() throws CoordinatorException {
+      if (closed) {
+        call.cancel();
+      }
+      try (Response response = call.execute()) {
+        byte[] body = body(response);
+        if (response.code() == 200) {
+          SyncResponse answer = Json.read(body, SyncResponse.class);
+          addresses.answered();
+          return answer;
+        }
+        throw refusal(response, body);
+      } catch (MalformedMessageException e) {
+        throw failure(Kind.UNUSABLE, "sent no answer of a coordinator: " + brief(e), null, e);
+      } catch (IOException e) {
+        if (call.isCanceled() && !timedOut(e)) {
+          throw new CoordinatorException(Kind.CANCELLED, "call ended by this member", false, e);
+        }
+        throw failure(Kind.UNREACHABLE, "does not answer: " + brief(e), null, e);
+      }
+    }
+
+    @Override
+    public void cancel() {
+      call.cancel();
+    }
+
+    /** The library cancels a call itself when its whole time is up, and says so in the message. */
+    private boolean timedOut(IOException e) {
+      return e instanceof InterruptedIOException;
+    }
+
+    private byte[] body(Response response) throws IOException, CoordinatorException {
+      BufferedSource source = response.body().source();
+      if (response.body().contentLength() > LARGEST_ANSWER || source.request(LARGEST_ANSWER + 1L)) {
+        call.cancel(); // the rest is not wanted, and reading it to its end would cost
+        throw failure(
+            Kind.UNUSABLE,
+            "sent more than " + LARGEST_ANSWER + " bytes, which is no answer",
+            null,
+            null);
+      }
+      return source.readByteArray();
+    }
+
+    private CoordinatorException refusal(Response response, byte[] body) {
+      int code = response.code();
+      ErrorResponse error = error(body);
+      String said =
+          "answered "
+              + code
+              + (error == null || error.message().isEmpty() ? "" : ": " + quote(error.message()));
+      HttpUrl leader = error == null || error.leader() == null ? null : leader(error.leader());
+      return switch (code) {
+        case 401, 403 ->
+            failure(
+                Kind.UNAUTHORIZED,
+                said
+                    + " (the token is missing, wrong, or does not cover the tenant: set"
+                    + " coordinatorToken to one of the coordinator's configuration)",
+                null,
+                null);
+        case 400, 404, 410, 413, 422 -> failure(Kind.REJECTED, said, null, null);
+        case 503 -> failure(Kind.NOT_LEADING, said, leader, null);
+        default -> failure(Kind.UNUSABLE, said, null, null);
+      };
+    }
+
+    private @Nullable HttpUrl leader(String text) {
+      HttpUrl url = HttpUrl.parse(text.contains("://") ? text : address.scheme() + "://" + text);
+      boolean downgrade = url != null && address.isHttps() && !url.isHttps();
+      return url == null || downgrade
+          ? null
+          : url.newBuilder().encodedPath("/").query(null).build();
+    }
+
+    private CoordinatorException failure(
+        Kind kind, String what, @Nullable HttpUrl leader, @Nullable Throwable cause) {
+      boolean next = addresses.failed(leader);
+      return new CoordinatorException(
+          kind, "coordinator " + Addresses.text(address) + " " + what, next, cause);
+    }
+  }
+
+  private static @Nullable ErrorResponse error(byte[] body) {
+    try {
+      return Json.read(body, ErrorResponse.class);
+    } catch (MalformedMessageException e) {
+      return null; // not from a coordinator; the status says enough
+    }
+  }
+
+  private static String brief(Exception e) {
+    String message = e.getMessage();
+    return message == null ? e.getClass().getSimpleName() : quote(message);
+  }
+
+  private static String quote(String text) {
+    String line = text.replaceAll("\\p{Cntrl}+", " ").strip();
+    return line.length() <= LONGEST_QUOTE ? line : line.substring(0, LONGEST_QUOTE) + "...";
+  }
+
+  /**
+   * Which address is asked. Stays with one that works; after a failure goes to the leader that was
+   * named, or to the next in the list, and tells when all have been tried. Lock rule: every method
+   * locks this.
+   */
+  private static final class Addresses {
+    private final List<HttpUrl> configured;
+    private int index;
+    private @Nullable HttpUrl named;
+    private int triedInARow;
+    private int triedBeforeAnswer;
+
+    Addresses(List<HttpUrl> configured) {
+      if (configured.isEmpty()) {
+        throw new IllegalArgumentException("a coordinator needs an address");
+      }
+      this.configured = configured;
+    }
+
+    synchronized HttpUrl current() {
+      return named != null ? named : configured.get(index);
+    }
+
+    synchronized void answered() {
+      triedBeforeAnswer = triedInARow;
+      triedInARow = 0;
+    }
+
+    /** The answer that was just counted as one of use was none. */
+    synchronized boolean answerWasUseless() {
+      triedInARow = triedBeforeAnswer;
+      return failed(null);
+    }
+
+    /**
+     * The current address is of no use.
+     *
+     * @param leader where it said that the leader is, or null
+     * @return whether the next one has not been tried since the last answer of use
+     */
+    synchronized boolean failed(@Nullable HttpUrl leader) {
+      triedInARow++;
+      boolean wasNamed = named != null;
+      named = null;
+      if (leader != null && !wasNamed) {
+        int known = indexOf(leader);
+        if (known < 0) {
+          named = leader;
+        } else {
+          index = known;
+        }
+      } else if (!wasNamed || configured.size() > 1) {
+        index = (index + 1) % configured.size();
+      }
+      boolean all = triedInARow >= configured.size() + (named == null ? 0 : 1);
+      if (all) {
+        triedInARow = 0;
+      }
+      return !all;
+    }
+
+    private int indexOf(HttpUrl leader) {
+      for (int i = 0; i < configured.size(); i++) {
+        HttpUrl url = configured.get(i);
+        if (url.host().equals(leader.host()) && url.port() == leader.port()) {
+          return i;
+        }
+      }
+      return -1;
+    }
+
+    synchronized String text() {
+      return text(current());
+    }
+
+    static String text(HttpUrl url) {
+      String text = url.toString();
+      return text.endsWith("/") ? text.substring(0, text.length() - 1) : text;
+    }
+  }
+}
