@@ -168,6 +168,9 @@ final class CoordinatorSession {
     try {
       urgent = true;
       pacing.urgent();
+      if (leaving) {
+        notBefore = clock.now().nanos();
+      }
       if (pacing.giveUpIn(clock.now().nanos()) == 0) {
         old = inFlight;
         inFlight = null;
@@ -362,7 +365,7 @@ final class CoordinatorSession {
             TimeUnit.NANOSECONDS.toMillis(book.leaseNanos()));
       }
       tenants.apply(limits, refusals);
-      List<TenantFigures> figures = tenants.figures();
+      List<TenantFigures> figures = tenants.report();
       if (!losesGrants(figures)) {
         return figures;
       }
@@ -453,7 +456,7 @@ final class CoordinatorSession {
           outcome == GrantBook.Outcome.APPLIED,
           now.nanos(),
           TimeUnit.MILLISECONDS.toNanos(answer.parkMillis()));
-      notBefore = now.nanos() + pacing.pauseNanos();
+      notBefore = now.nanos() + (leaving ? Pacing.PUSH_NANOS : pacing.pauseNanos());
       if (outcome != GrantBook.Outcome.OLDER) {
         lease = book.lease();
         parkNanos = TimeUnit.MILLISECONDS.toNanos(answer.parkMillis());

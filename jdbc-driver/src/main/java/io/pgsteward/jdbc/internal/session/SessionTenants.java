@@ -19,7 +19,13 @@ interface SessionTenants {
    */
   void apply(Map<TenantId, Integer> limits, Map<TenantId, String> refused);
 
-  /** What every tenant with a pool wants and holds; read anew at each call. */
+  /**
+   * What every tenant with a pool wants and holds, for a report: the pools call out when demand
+   * rises above these figures.
+   */
+  List<TenantFigures> report();
+
+  /** The same figures, only looked at. */
   List<TenantFigures> figures();
 
   /** Drops what nobody has used for long. Called by the session's thread after each exchange. */
