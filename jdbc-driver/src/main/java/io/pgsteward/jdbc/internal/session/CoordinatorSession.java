@@ -202,8 +202,8 @@ final class CoordinatorSession {
   }
 
   /**
-   * Gives everything back: reports with demand 0 until nothing is held, or until the time is up,
-   * then ends the threads. Blocks at most about that time.
+   * Gives everything back: reports with demand 0 until nothing is held but what the application has
+   * on loan, or until the time is up, then ends the threads. Blocks at most about that time.
    */
   void leave(Duration within) {
     CoordinatorCall old;
@@ -408,7 +408,8 @@ final class CoordinatorSession {
     } finally {
       lock.unlock();
     }
-    boolean last = request.leaving() && figures.stream().allMatch(of -> of.held() == 0);
+    // Loans are the application's: they are not waited for, and PostgreSQL shows when they end.
+    boolean last = request.leaving() && figures.stream().allMatch(of -> of.held() == of.inUse());
     CoordinatorCall call = client.call(member, request, readTimeout, connectTimeout);
     lock.lock();
     try {

@@ -61,7 +61,7 @@ final class Reports {
   }
 
   private static TenantFigures nothing(TenantId tenant) {
-    return new TenantFigures(tenant, 0, 0, 0, 0, 0, 0, List.of());
+    return new TenantFigures(tenant, 0, 0, 0, 0, 0, 0, 0, List.of());
   }
 
   private static TenantReport report(TenantFigures of, int limit, boolean leaving) {

@@ -9,6 +9,7 @@ import java.util.List;
  * @param demand slots it could use, as the maximum over a short window
  * @param waiting threads that wait now
  * @param longestWaitNanos how long the first of them has waited; 0 when none waits
+ * @param inUse connections lent to the application; they are among {@code open}
  * @param pids backends of {@code open} and {@code closing}, as far as known
  */
 record TenantFigures(
@@ -19,6 +20,7 @@ record TenantFigures(
     int opening,
     int open,
     int closing,
+    int inUse,
     List<Integer> pids) {
 
   TenantFigures {

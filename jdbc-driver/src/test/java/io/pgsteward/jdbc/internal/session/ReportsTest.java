@@ -22,7 +22,8 @@ class ReportsTest {
   private final Reports reports = new Reports("main", "shop-1");
 
   private static TenantFigures figures(int demand, int waiting, int open, Integer... pids) {
-    return new TenantFigures(WEB, demand, waiting, waiting * 1_500_000L, 0, open, 0, List.of(pids));
+    return new TenantFigures(
+        WEB, demand, waiting, waiting * 1_500_000L, 0, open, 0, 0, List.of(pids));
   }
 
   private SyncRequest next(TenantFigures... figures) {
