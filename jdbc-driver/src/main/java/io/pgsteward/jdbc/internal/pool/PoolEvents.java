@@ -3,8 +3,8 @@ package io.pgsteward.jdbc.internal.pool;
 import java.sql.SQLException;
 
 /**
- * What a pool tells its owner. Called outside of every lock, by the thread that caused the event;
- * implementations return at once and throw nothing.
+ * What a pool tells its owner. Called outside of every lock, but for {@link #limitFromEmpty}, by
+ * the thread that caused the event; implementations return at once and throw nothing.
  */
 public interface PoolEvents {
 
@@ -19,6 +19,18 @@ public interface PoolEvents {
 
   /** A connection's backend is gone and the pool holds one physical connection less. */
   default void slotReleased() {}
+
+  /**
+   * A thread waits, the pool holds no connection and is about to open one: the moment at which a
+   * grant may turn out to be lost (rule S7), since the pool may have slept, or been empty, past the
+   * end of the lease. Asked under the pool's lock, so the implementation takes none.
+   *
+   * @param limit what the pool goes by
+   * @return what it goes by from now on; at most {@code limit}
+   */
+  default int limitFromEmpty(int limit) {
+    return limit;
+  }
 
   /**
    * A connection was opened.

@@ -83,6 +83,17 @@ final class SlotGate {
 
     /** The gate is in use again: call {@link SlotGate#tick} regularly until it says false. */
     void awake();
+
+    /**
+     * A connection is wanted and none is held. The one question that is asked under the lock, so
+     * that no opening slips through between the question and its answer; it takes no lock itself.
+     *
+     * @param limit what the gate goes by
+     * @return what it goes by from now on; at most {@code limit}
+     */
+    default int limitFromEmpty(int limit) {
+      return limit;
+    }
   }
 
   /** What is to be done once the lock is released. */
@@ -595,8 +606,14 @@ final class SlotGate {
   }
 
   private void openForWaiters(Todo todo) {
+    if (waiters.isEmpty() || allowed() <= held()) {
+      return;
+    }
+    if (held() == 0) {
+      limit = Math.min(limit, work.limitFromEmpty(limit));
+    }
     int room = allowed() - held();
-    if (waiters.isEmpty() || room <= 0) {
+    if (room <= 0) {
       return;
     }
     long now = ticker.nanos();

@@ -343,6 +343,11 @@ public final class TenantPool implements AutoCloseable {
     }
 
     @Override
+    public int limitFromEmpty(int limit) {
+      return events.limitFromEmpty(limit);
+    }
+
+    @Override
     public void awake() {
       wake();
     }

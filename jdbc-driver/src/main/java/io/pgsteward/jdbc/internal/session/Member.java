@@ -350,6 +350,11 @@ public final class Member {
     }
 
     @Override
+    public int limitFromEmpty(int limit) {
+      return session.limitFromEmpty(tenant.id(), limit, tenant.settings().fallbackSlots());
+    }
+
+    @Override
     public void opened(int pid, long nanos) {
       tenant.listeners().forEach(listener -> listener.opened(pid, nanos));
     }
