@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
 final class BorrowErrors {
 
   /** The server did not answer, or there is no way to it. */
-  private static final String UNREACHABLE = "08001";
+  static final String UNREACHABLE = "08001";
 
   /** The coordinator will not have this tenant. */
   private static final String REJECTED = "08004";
@@ -64,14 +64,13 @@ final class BorrowErrors {
   }
 
   /** The borrower was not allowed to wait. */
-  NoSlotException tooManyWaiters(TenantSnapshot state, int maxWaiters, boolean nested) {
+  NoSlotException tooManyWaiters(TenantSnapshot state, int maxWaiters) {
     return new NoSlotException(
         state.tenant()
             + ": no connection is free and maxWaiters="
             + maxWaiters
             + " threads wait already"
-            + figures(state)
-            + nestedHint(nested),
+            + figures(state),
         FullLimit.WAITERS,
         state.tenant(),
         Duration.ZERO,
@@ -266,15 +265,22 @@ final class BorrowErrors {
   }
 
   SQLException closed() {
+    return closed(target.tenant().toString());
+  }
+
+  /** The same for a DataSource that may never have known its tenant. */
+  static SQLException closed(String who) {
     return new SQLNonTransientConnectionException(
-        target.tenant() + ": this DataSource is closed and gives no more connections", CLOSED);
+        who + ": this DataSource is closed and gives no more connections", CLOSED);
   }
 
   /** The borrower's thread was interrupted; its flag is set again. */
-  SQLException interrupted(InterruptedException cause) {
+  SQLException interrupted(Duration waited) {
     return new SQLTransientConnectionException(
-        target.tenant() + ": the thread was interrupted while it waited for a connection",
-        UNREACHABLE,
-        cause);
+        target.tenant()
+            + ": the thread was interrupted after it had waited "
+            + waited.toMillis()
+            + " ms for a connection",
+        UNREACHABLE);
   }
 }

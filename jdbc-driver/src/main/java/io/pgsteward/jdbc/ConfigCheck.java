@@ -198,12 +198,10 @@ final class ConfigCheck {
               + ConnectionUrl.shown(String.valueOf(url)));
       return null;
     }
-    checkTargetServerType(effective, forPgjdbc);
+    checkTargetServerType(effective);
     String label = (String) values.get(Setting.TENANT);
     try {
       return ConnectionTarget.read(
-          parsed.pgjdbcUrl(),
-          forPgjdbc,
           effective,
           label == null || label.isBlank() ? null : label); // blank is told by its own rule
     } catch (IllegalArgumentException e) {
@@ -230,12 +228,12 @@ final class ConfigCheck {
     return Driver.parseURL(pgjdbcUrl, asked);
   }
 
-  private void checkTargetServerType(Properties effective, Map<String, String> forPgjdbc) {
+  private void checkTargetServerType(Properties effective) {
     String type = PGProperty.TARGET_SERVER_TYPE.getOrNull(effective);
     if (type == null) {
       String hosts = PGProperty.PG_HOST.getOrDefault(effective);
       if (hosts != null && hosts.indexOf(',') >= 0) {
-        forPgjdbc.put(PGProperty.TARGET_SERVER_TYPE.getName(), "primary");
+        PGProperty.TARGET_SERVER_TYPE.set(effective, "primary");
       }
     } else if (!PRIMARY.contains(type.toLowerCase(Locale.ROOT))) {
       problems.add(

@@ -1,12 +1,16 @@
 package io.pgsteward.jdbc;
 
 import io.pgsteward.model.TenantId;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Properties;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.PGProperty;
 
@@ -14,7 +18,8 @@ import org.postgresql.PGProperty;
  * Where physical connections go and with what parameters, as pgjdbc itself reads it. Immutable.
  *
  * @param tenant role and database that pgjdbc will log in with, and our label
- * @param url a {@code jdbc:postgresql:} URL without secrets
+ * @param url {@code jdbc:postgresql://host:port,.../database} and nothing more; what stood in the
+ *     URL as a parameter, or in a service file, is among the properties or in its place here
  * @param properties what pgjdbc is given beside the URL: role, password and the rest
  * @param hosts {@code host:port} in the order in which pgjdbc tries them; never empty
  * @param readOnly whether connections are read-only as they are handed out
@@ -29,6 +34,12 @@ record ConnectionTarget(
     boolean readOnly,
     Duration openTimeout) {
 
+  private static final Set<String> IN_URL =
+      Set.of(
+          PGProperty.PG_HOST.getName(),
+          PGProperty.PG_PORT.getName(),
+          PGProperty.PG_DBNAME.getName());
+
   ConnectionTarget {
     properties = Map.copyOf(properties);
     hosts = List.copyOf(hosts);
@@ -38,10 +49,10 @@ record ConnectionTarget(
    * Reads what pgjdbc made of the URL and the properties.
    *
    * @param effective the result of {@code org.postgresql.Driver.parseURL}
+   * @param label our label for the tenant, or null
    * @throws IllegalArgumentException if role or database make no tenant, or a timeout is no number
    */
-  static ConnectionTarget read(
-      String url, Map<String, String> properties, Properties effective, @Nullable String label) {
+  static ConnectionTarget read(Properties effective, @Nullable String label) {
     String role = textOf(PGProperty.USER, effective);
     if (role.isEmpty()) {
       throw new IllegalArgumentException("user is empty; name the login role");
@@ -51,16 +62,29 @@ record ConnectionTarget(
     List<String> hosts = hosts(effective);
     return new ConnectionTarget(
         tenant,
-        url,
-        properties,
+        "jdbc:postgresql://"
+            + String.join(",", hosts)
+            + "/"
+            + URLEncoder.encode(tenant.database(), StandardCharsets.UTF_8),
+        withoutAddress(effective),
         hosts,
         PGProperty.READ_ONLY.getBoolean(effective),
         openTimeout(effective, hosts.size()));
   }
 
+  private static Map<String, String> withoutAddress(Properties effective) {
+    Map<String, String> rest = new HashMap<>();
+    for (String name : effective.stringPropertyNames()) {
+      if (!IN_URL.contains(name)) {
+        rest.put(name, Objects.requireNonNull(effective.getProperty(name)));
+      }
+    }
+    return rest;
+  }
+
   private static List<String> hosts(Properties effective) {
-    String[] names = textOf(PGProperty.PG_HOST, effective).split(",");
-    String[] ports = textOf(PGProperty.PG_PORT, effective).split(",");
+    String[] names = textOf(PGProperty.PG_HOST, effective).split(",", -1);
+    String[] ports = textOf(PGProperty.PG_PORT, effective).split(",", -1);
     List<String> hosts = new ArrayList<>();
     for (int i = 0; i < names.length; i++) {
       hosts.add(names[i] + ":" + ports[Math.min(i, ports.length - 1)]);
@@ -92,6 +116,17 @@ record ConnectionTarget(
   private static String textOf(PGProperty property, Properties effective) {
     String text = property.getOrDefault(effective);
     return text == null ? "" : text;
+  }
+
+  /** Whether these are the role and the password that connections log in with. */
+  boolean hasCredentials(@Nullable String role, @Nullable String password) {
+    return tenant.role().equals(role)
+        && Objects.equals(properties.get(PGProperty.PASSWORD.getName()), password);
+  }
+
+  /** What the application calls its connections, or null. */
+  @Nullable String applicationName() {
+    return properties.get(PGProperty.APPLICATION_NAME.getName());
   }
 
   /** The properties as pgjdbc takes them; a new object on each call. */

@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param pgjdbcUrl starts with {@code jdbc:postgresql:}; holds no secret
  * @param settings the text of each setting of ours
- * @param secrets pgjdbc parameters whose value is secret, moved out of the URL so that no log of
- *     the URL shows them
+ * @param secrets pgjdbc parameters whose value is secret, secrets out of the URL so that no log of
+ *     the URL shows them; pgjdbc takes them as properties all the same
  * @param otherNames names of the parameters left in the URL
  */
 record ConnectionUrl(

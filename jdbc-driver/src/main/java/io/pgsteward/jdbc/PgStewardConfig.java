@@ -23,6 +23,9 @@ import org.postgresql.PGProperty;
  */
 public final class PgStewardConfig {
 
+  /** Stands for "no limit" of a wait: longer than any process runs. */
+  static final long ENDLESS_NANOS = Long.MAX_VALUE / 4;
+
   private final ConnectionTarget target;
   private final Map<Setting, Object> values;
   private final List<String> warnings;
@@ -51,6 +54,29 @@ public final class PgStewardConfig {
   /** Longest wait for a connection; zero means no limit. */
   public Duration connectionTimeout() {
     return duration(Setting.CONNECTION_TIMEOUT);
+  }
+
+  /** A wait in nanoseconds, zero being no limit. */
+  static long nanos(Duration wait) {
+    return wait.isZero() ? ENDLESS_NANOS : Math.min(ENDLESS_NANOS, wait.toNanos());
+  }
+
+  long connectionTimeoutNanos() {
+    return nanos(connectionTimeout());
+  }
+
+  /** The name in metrics. */
+  String poolName() {
+    String given = text(Setting.POOL_NAME);
+    return given == null ? tenant().toString() : given;
+  }
+
+  /** What DataSources must have in common to share connections: all but wait and name. */
+  Object sharingKey() {
+    Map<Setting, Object> shared = new EnumMap<>(values);
+    shared.remove(Setting.CONNECTION_TIMEOUT);
+    shared.remove(Setting.POOL_NAME);
+    return List.of(target, shared);
   }
 
   ConnectionTarget target() {
@@ -302,6 +328,11 @@ public final class PgStewardConfig {
     /** The name in metrics. Default, and null: the tenant. */
     public Builder poolName(@Nullable String name) {
       return with(Setting.POOL_NAME, name);
+    }
+
+    Duration connectionTimeout() {
+      Object wait = given.get(Setting.CONNECTION_TIMEOUT);
+      return wait instanceof Duration duration ? duration : Duration.ofSeconds(30);
     }
 
     private Builder with(Setting setting, @Nullable Object value) {

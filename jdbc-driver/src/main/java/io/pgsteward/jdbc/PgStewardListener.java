@@ -7,16 +7,16 @@ import java.time.Duration;
  * Is told what happens in a tenant's pool. Every method does nothing unless overridden.
  *
  * <p>Calls come from whatever thread caused them, several at a time, and never under a lock of
- * ours; {@link #borrowed} comes from the borrower itself, so it has to be quick. What a method
+ * ours; {@link #waitedFor} comes from the borrower itself, so it has to be quick. What a method
  * throws is logged and goes no further.
  */
 public interface PgStewardListener {
 
-  /** The process may hold another number of connections from now on. */
-  default void limitChanged(String tenant, int before, int now) {}
-
-  /** A connection was handed to the application after that wait. */
-  default void borrowed(String tenant, Duration waited) {}
+  /**
+   * A connection was handed to a thread that had to wait for it. Those that found one free are only
+   * counted, in {@link TenantSnapshot.Counters#borrowed}.
+   */
+  default void waitedFor(String tenant, Duration wait) {}
 
   /** A borrower got no connection because a limit was full. */
   default void noSlot(NoSlotException why) {}
@@ -28,7 +28,7 @@ public interface PgStewardListener {
    */
   default void connectionOpened(String tenant, int pid, Duration took) {}
 
-  /** A physical connection was closed. */
+  /** A physical connection was closed and its backend has exited. */
   default void connectionClosed(String tenant, int pid) {}
 
   /** A physical connection could not be opened. */

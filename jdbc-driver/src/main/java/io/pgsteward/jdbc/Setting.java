@@ -193,24 +193,20 @@ enum Setting {
     };
   }
 
+  /** The constant's full name. */
   private Object isolation(String text) {
     String name = text.strip().toUpperCase(Locale.ROOT);
-    Integer level = ISOLATIONS.get(name);
-    if (level == null) {
-      level = ISOLATIONS.get("TRANSACTION_" + name);
-    }
-    if (level == null) {
-      for (Integer known : ISOLATIONS.values()) {
-        level = known.toString().equals(name) ? known : level;
+    for (Map.Entry<String, Integer> known : ISOLATIONS.entrySet()) {
+      if (known.getKey().equals(name)
+          || known.getKey().equals("TRANSACTION_" + name)
+          || known.getValue().toString().equals(name)) {
+        return known.getKey();
       }
     }
-    if (level == null) {
-      throw malformed(
-          "is TRANSACTION_READ_UNCOMMITTED, TRANSACTION_READ_COMMITTED, TRANSACTION_REPEATABLE_READ"
-              + " or TRANSACTION_SERIALIZABLE",
-          text);
-    }
-    return level;
+    throw malformed(
+        "is TRANSACTION_READ_UNCOMMITTED, TRANSACTION_READ_COMMITTED, TRANSACTION_REPEATABLE_READ"
+            + " or TRANSACTION_SERIALIZABLE",
+        text);
   }
 
   private IllegalArgumentException malformed(String rule, String text) {

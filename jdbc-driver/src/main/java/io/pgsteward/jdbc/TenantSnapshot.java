@@ -44,14 +44,19 @@ public record TenantSnapshot(
   }
 
   /**
-   * What has happened since the start; each figure only grows. Immutable.
+   * What has happened since the pool was made; each figure only grows. A pool that nobody has
+   * wanted for long is dropped, and its next one begins at zero. Immutable.
    *
    * @param borrowed connections handed to the application
    * @param timedOut borrowers that got none in time
    * @param opened physical connections opened
    * @param closed physical connections closed
-   * @param failedOpens openings that failed, for whatever reason
-   * @param refusedOpens those of them that PostgreSQL refused because a limit was reached
+   * @param failedOpens openings that failed, those of {@code refusedOpens} not counted
+   * @param refusedOpens openings that PostgreSQL refused because a limit was reached
+   * @param nestedWaits borrowers that had to wait while their thread held a connection already
+   * @param unconfirmedCloses closes whose backend was not seen to exit in time
+   * @param waitedNanos time that all {@code borrowed} waited, in nanoseconds
+   * @param openingNanos time that all {@code opened} took to open, in nanoseconds
    */
   public record Counters(
       long borrowed,
@@ -59,7 +64,15 @@ public record TenantSnapshot(
       long opened,
       long closed,
       long failedOpens,
-      long refusedOpens) {}
+      long refusedOpens,
+      long nestedWaits,
+      long unconfirmedCloses,
+      long waitedNanos,
+      long openingNanos) {
+
+    /** Nothing has happened yet. */
+    static final Counters NONE = new Counters(0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  }
 
   /**
    * What a process knows of its coordinator. Immutable.

@@ -45,7 +45,7 @@ class BorrowErrorsTest {
         14,
         WAITED,
         inUse + opening + 14,
-        new TenantSnapshot.Counters(0, 0, 0, 0, 0, 0),
+        TenantSnapshot.Counters.NONE,
         coordinator);
   }
 
@@ -178,7 +178,7 @@ class BorrowErrorsTest {
     @Test
     void is_the_waiters_when_nobody_may_wait() {
       NoSlotException error =
-          errors.tooManyWaiters(state(5, null, 5, 0, coordinator(97, 97, 20, 5)), 14, false);
+          errors.tooManyWaiters(state(5, null, 5, 0, coordinator(97, 97, 20, 5)), 14);
       assertThat(error.limit()).isEqualTo(FullLimit.WAITERS);
       assertThat(error.waited()).isZero();
       assertThat((Throwable) error).hasMessageContaining("maxWaiters=14 threads wait already");

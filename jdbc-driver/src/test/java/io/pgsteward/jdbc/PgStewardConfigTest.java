@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.pgsteward.model.TenantId;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -110,13 +111,13 @@ class PgStewardConfigTest {
 
     @ParameterizedTest
     @CsvSource({
-      "TRANSACTION_SERIALIZABLE,8",
-      "transaction_read_committed,2",
-      "REPEATABLE_READ,4",
-      "8,8"
+      "TRANSACTION_SERIALIZABLE,TRANSACTION_SERIALIZABLE",
+      "transaction_read_committed,TRANSACTION_READ_COMMITTED",
+      "REPEATABLE_READ,TRANSACTION_REPEATABLE_READ",
+      "8,TRANSACTION_SERIALIZABLE"
     })
-    void that_is_an_isolation_is_a_name_or_a_number(String text, int level) {
-      assertThat(config(b -> b.transactionIsolation(text)).number(Setting.TRANSACTION_ISOLATION))
+    void that_is_an_isolation_is_a_name_or_a_number(String text, String level) {
+      assertThat(config(b -> b.transactionIsolation(text)).text(Setting.TRANSACTION_ISOLATION))
           .isEqualTo(level);
     }
 
@@ -223,6 +224,38 @@ class PgStewardConfigTest {
       assertThat(refusal(b -> b.jdbcUrl("jdbc:pgsteward://h/db?service=nowhere&password=hush")))
           .contains("service")
           .doesNotContain("hush");
+    }
+  }
+
+  @Nested
+  class The_address {
+
+    @ParameterizedTest
+    @CsvSource(
+        delimiter = '|',
+        value = {
+          "//h/db | jdbc:postgresql://h:5432/db",
+          "db | jdbc:postgresql://localhost:5432/db",
+          "// | jdbc:postgresql://localhost:5432/web",
+          "//h1,[::1]:5433/a%2Fb+c | jdbc:postgresql://h1:5432,[::1]:5433/a%2Fb+c",
+          "//h/db?PGHOST=other&PGPORT=9 | jdbc:postgresql://other:9/db",
+          "//h/db?ssl=true&password=hush | jdbc:postgresql://h:5432/db"
+        })
+    void is_what_pgjdbc_makes_of_it(String rest, String url) {
+      PgStewardConfig config =
+          PgStewardConfig.builder().jdbcUrl("jdbc:pgsteward:" + rest).username("web").build();
+      assertThat(config.pgjdbcUrl()).isEqualTo(url);
+    }
+
+    @Test
+    void leaves_every_parameter_to_pgjdbc_as_a_property() {
+      assertThat(
+              config("//h/db?user=web&password=p%26w&ssl=true&options=-c%20x%3D1&tenant=batch&odd")
+                  .target()
+                  .properties())
+          .containsExactlyInAnyOrderEntriesOf(
+              Map.of(
+                  "user", "web", "password", "p&w", "ssl", "true", "options", "-c x=1", "odd", ""));
     }
   }
 
