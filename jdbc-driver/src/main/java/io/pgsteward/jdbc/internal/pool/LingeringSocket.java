@@ -40,6 +40,8 @@ import org.jspecify.annotations.Nullable;
 final class LingeringSocket extends Socket {
 
   private static final int PROBE_MILLIS = 1;
+  private static final String DEADLINE_PASSED =
+      "PostgreSQL did not answer before the connect timeout was over";
 
   private final Socket plain;
   private final Wires wires;
@@ -47,6 +49,7 @@ final class LingeringSocket extends Socket {
   private final AtomicInteger readers = new AtomicInteger();
   private volatile boolean gone;
   private volatile int soTimeout;
+  private volatile long deadline;
 
   LingeringSocket(Socket plain, Wires wires) throws SocketException {
     super((SocketImpl) null);
@@ -81,7 +84,12 @@ final class LingeringSocket extends Socket {
     } catch (IOException e) {
       // The other end has reset the connection, or TLS has shut the output: reading tells which.
     }
-    if (readToEnd(wires.closeTimeoutNanos())) {
+    long wait = wires.closeTimeoutNanos();
+    if (wires.isOpening()) {
+      // A host that has used up its time may not take that of the next one as well.
+      wait = Math.min(wait, Math.max(0, deadline - wires.ticker().nanos()));
+    }
+    if (readToEnd(wait)) {
       closePlain();
       return true;
     }
@@ -128,13 +136,12 @@ final class LingeringSocket extends Socket {
     return gone;
   }
 
-  /** After {@link #close}: whether the backend has exited by now. Waits a millisecond at most. */
-  boolean lookAgain() {
+  /** After {@link #close}: looks whether the backend has exited by now. Waits a millisecond. */
+  void lookAgain() {
     if (!gone && closing.get() && !plain.isClosed() && readToEnd(0)) {
       gone = true;
       closePlain();
     }
-    return gone;
   }
 
   /** Closes at once, waits for nothing and learns nothing. */
@@ -154,9 +161,12 @@ final class LingeringSocket extends Socket {
 
   @Override
   public void connect(SocketAddress endpoint, int timeout) throws IOException {
-    int share = wires.isOpening() ? wires.connectMillis() : timeout;
-    int millis = timeout > 0 ? Math.min(timeout, Math.max(1, share)) : Math.max(1, share);
-    plain.connect(endpoint, millis);
+    deadline = wires.deadlineFor(endpoint);
+    int left = millisLeft();
+    if (left <= 0) {
+      throw new SocketTimeoutException(DEADLINE_PASSED);
+    }
+    plain.connect(endpoint, timeout > 0 ? Math.min(timeout, left) : left);
   }
 
   @Override
@@ -172,6 +182,11 @@ final class LingeringSocket extends Socket {
   @Override
   public OutputStream getOutputStream() throws IOException {
     return new Output(plain.getOutputStream());
+  }
+
+  private int millisLeft() {
+    long left = TimeUnit.NANOSECONDS.toMillis(deadline - wires.ticker().nanos());
+    return (int) Math.max(0, Math.min(Integer.MAX_VALUE, left));
   }
 
   /** Reads with the opening's deadline in force, and says when a thread is inside. */
@@ -203,26 +218,22 @@ final class LingeringSocket extends Socket {
     }
 
     private int readBefore(byte[] bytes, int offset, int length) throws IOException {
-      long left = TimeUnit.NANOSECONDS.toMillis(wires.nanosLeft());
+      int left = millisLeft();
       int wanted = soTimeout;
       boolean ours = wanted == 0 || left < wanted;
       if (left <= 0) {
-        throw deadlinePassed();
+        throw new IOException(DEADLINE_PASSED);
       }
-      plain.setSoTimeout(ours ? (int) Math.min(left, Integer.MAX_VALUE) : wanted);
+      plain.setSoTimeout(ours ? left : wanted);
       try {
         return in.read(bytes, offset, length);
       } catch (SocketTimeoutException e) {
         if (ours) {
           // Not a SocketTimeoutException: pgjdbc takes those as a reason to read on.
-          throw deadlinePassed();
+          throw new IOException(DEADLINE_PASSED);
         }
         throw e;
       }
-    }
-
-    private IOException deadlinePassed() {
-      return new IOException("PostgreSQL did not answer before the connect timeout was over");
     }
 
     @Override

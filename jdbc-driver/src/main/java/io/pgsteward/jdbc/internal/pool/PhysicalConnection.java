@@ -153,7 +153,7 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
   @Override
   public void closed() {
     if (closed.compareAndSet(false, true)) {
-      owner.closed(this, wires.isEmpty() ? !closeFailed : wires.gone());
+      owner.closed(this, wires.isEmpty() ? !closeFailed : wires.goneNow());
     }
   }
 

@@ -50,6 +50,9 @@ final class Slot {
   /** Guarded by the gate's lock: since when it is opening, or empty. */
   long since;
 
+  /** Guarded by the gate's lock: when it was opened last. */
+  long openedAt;
+
   Slot(int index) {
     this.index = index;
   }

@@ -106,7 +106,7 @@ public final class TenantPool implements AutoCloseable {
     boolean again = hadTurn;
     while (true) {
       gate.await(waiter, deadline, again);
-      if (holdsOne) {
+      if (holdsOne && waiter.foundPoolExhausted()) {
         selfWaits.incrementAndGet();
         holdsOne = false;
       }

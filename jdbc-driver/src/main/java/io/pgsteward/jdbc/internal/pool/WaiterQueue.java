@@ -18,6 +18,7 @@ final class WaiterQueue {
 
     private volatile @Nullable Slot slot;
     private volatile @Nullable BorrowFailure failure;
+    private volatile boolean exhausted;
     private boolean queued;
     private @Nullable Waiter before;
     private @Nullable Waiter after;
@@ -33,6 +34,15 @@ final class WaiterQueue {
 
     @Nullable BorrowFailure failure() {
       return failure;
+    }
+
+    /** Whether it must wait for a return or a raise, since no opening is on the way for it. */
+    boolean foundPoolExhausted() {
+      return exhausted;
+    }
+
+    void findPoolExhausted() {
+      exhausted = true;
     }
 
     boolean isDone() {

@@ -3,9 +3,11 @@ package io.pgsteward.jdbc.internal.pool;
 import io.pgsteward.model.Ticker;
 import java.io.IOException;
 import java.net.Socket;
+import java.net.SocketAddress;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +38,7 @@ final class Wires {
   private final int hosts;
   private final long closeTimeoutNanos;
   private final List<LingeringSocket> sockets = new ArrayList<>(1);
+  private final Map<SocketAddress, Long> hostDeadlines = new HashMap<>(2);
   private volatile boolean opening = true;
   private volatile boolean aborted;
   private @Nullable Listener listener;
@@ -108,19 +111,22 @@ final class Wires {
     return ticker;
   }
 
-  /** Nanoseconds until the opening must have ended; 0 or less when it is over. */
-  long nanosLeft() {
-    return deadline - ticker.nanos();
-  }
-
-  /** Milliseconds that one more host may take to accept: its share of what is left; 0 when over. */
-  int connectMillis() {
-    int tried;
+  /**
+   * Until when this host must have taken the login: its share of the time that is left, so that a
+   * host that never answers leaves time for the others. A second socket to the same host, as after
+   * a refused encryption, has the time of the first.
+   */
+  long deadlineFor(SocketAddress host) {
     synchronized (sockets) {
-      tried = sockets.size();
+      Long known = hostDeadlines.get(host);
+      if (known == null) {
+        long now = ticker.nanos();
+        long share = (deadline - now) / Math.max(1, hosts - hostDeadlines.size());
+        known = now + share;
+        hostDeadlines.put(host, known);
+      }
+      return known;
     }
-    long share = nanosLeft() / Math.max(1, hosts - tried + 1);
-    return (int) Math.min(Integer.MAX_VALUE, Math.max(0, TimeUnit.NANOSECONDS.toMillis(share)));
   }
 
   void socketClosing() {
@@ -163,18 +169,16 @@ final class Wires {
     }
   }
 
-  /** Whether every backend is known to have exited. */
+  /** Whether every backend is known to have exited; false without sockets to judge by. */
   boolean gone() {
-    return all().stream().allMatch(LingeringSocket::isGone);
+    List<LingeringSocket> all = all();
+    return !all.isEmpty() && all.stream().allMatch(LingeringSocket::isGone);
   }
 
   /** Looks again, without waiting, whether the backends have exited meanwhile. */
   boolean goneNow() {
-    boolean gone = true;
-    for (LingeringSocket socket : all()) {
-      gone &= socket.lookAgain();
-    }
-    return gone;
+    all().forEach(LingeringSocket::lookAgain);
+    return gone();
   }
 
   /** Closes everything at once without waiting; used when the whole pool ends. */

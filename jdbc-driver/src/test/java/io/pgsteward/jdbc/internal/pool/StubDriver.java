@@ -12,7 +12,9 @@ import java.util.Properties;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.logging.Logger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A driver without a database. What its connections do wrong is set per test; it counts how many
@@ -32,18 +34,27 @@ final class StubDriver implements Driver {
   final AtomicInteger alive = new AtomicInteger();
   final AtomicInteger mostAlive = new AtomicInteger();
   volatile OnConnect onConnect = attempt -> {};
+  volatile Consumer<StubConnection> onMade = connection -> {};
+
+  /** How many of the next connections cannot be set up. */
+  volatile int failSetups;
 
   StubConnection last() {
     return made.get(made.size() - 1);
   }
 
   @Override
-  public Connection connect(String url, Properties info) throws SQLException {
+  public @Nullable Connection connect(String url, Properties info) throws SQLException {
     if (!acceptsURL(url)) {
       return null;
     }
     onConnect.before(attempts.incrementAndGet());
     StubConnection connection = new StubConnection();
+    if (failSetups > 0) {
+      failSetups--;
+      connection.failOnSetup = new SQLException("cannot be set up", "08006");
+    }
+    onMade.accept(connection);
     made.add(connection);
     mostAlive.accumulateAndGet(alive.incrementAndGet(), Math::max);
     return connection;
@@ -97,16 +108,17 @@ final class StubDriver implements Driver {
 
     volatile boolean closed;
     volatile boolean valid = true;
-    volatile SQLException failOnRollback;
-    volatile SQLException failOnClose;
-    volatile SQLException failOnUse;
-    volatile SQLException failOnSetup;
+    volatile @Nullable SQLException failOnRollback;
+    volatile @Nullable SQLException failOnClose;
+    volatile @Nullable SQLException failOnUse;
+    volatile @Nullable SQLException failOnSetup;
     volatile Runnable onValidate = () -> {};
+    volatile Runnable onClose = () -> {};
     private boolean autoCommit = true;
     private boolean readOnly;
     private int isolation = TRANSACTION_READ_COMMITTED;
     private int networkTimeout;
-    private String schema = "public";
+    private @Nullable String schema = "public";
 
     StubConnection() {
       super(refusing(Connection.class));
@@ -114,9 +126,11 @@ final class StubDriver implements Driver {
 
     @Override
     public void close() throws SQLException {
+      onClose.run();
       end();
-      if (failOnClose != null) {
-        throw failOnClose;
+      SQLException failure = failOnClose;
+      if (failure != null) {
+        throw failure;
       }
     }
 
@@ -160,8 +174,9 @@ final class StubDriver implements Driver {
     @Override
     public Statement createStatement() throws SQLException {
       check();
-      if (failOnUse != null) {
-        throw failOnUse;
+      SQLException failure = failOnUse;
+      if (failure != null) {
+        throw failure;
       }
       return (Statement)
           Proxy.newProxyInstance(
@@ -170,7 +185,7 @@ final class StubDriver implements Driver {
               (proxy, method, arguments) ->
                   switch (method.getName()) {
                     case "execute" -> Boolean.FALSE;
-                    case "close" -> null;
+                    case "close", "clearWarnings" -> null;
                     case "hashCode" -> System.identityHashCode(proxy);
                     case "equals" -> proxy == arguments[0];
                     default -> throw new SQLFeatureNotSupportedException(method.getName());
@@ -184,8 +199,9 @@ final class StubDriver implements Driver {
 
     @Override
     public void rollback() throws SQLException {
-      if (failOnRollback != null) {
-        throw failOnRollback;
+      SQLException failure = failOnRollback;
+      if (failure != null) {
+        throw failure;
       }
       check();
     }
@@ -203,8 +219,9 @@ final class StubDriver implements Driver {
 
     @Override
     public void setReadOnly(boolean value) throws SQLException {
-      if (failOnSetup != null) {
-        throw failOnSetup;
+      SQLException failure = failOnSetup;
+      if (failure != null) {
+        throw failure;
       }
       check();
       readOnly = value;
@@ -227,7 +244,7 @@ final class StubDriver implements Driver {
     }
 
     @Override
-    public void setNetworkTimeout(Executor executor, int milliseconds) {
+    public void setNetworkTimeout(@Nullable Executor executor, int milliseconds) {
       networkTimeout = milliseconds;
     }
 
@@ -237,12 +254,12 @@ final class StubDriver implements Driver {
     }
 
     @Override
-    public void setSchema(String value) {
+    public void setSchema(@Nullable String value) {
       schema = value;
     }
 
     @Override
-    public String getSchema() {
+    public @Nullable String getSchema() {
       return schema;
     }
 
