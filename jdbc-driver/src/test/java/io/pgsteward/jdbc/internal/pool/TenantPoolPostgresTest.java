@@ -44,10 +44,12 @@ import org.postgresql.PGConnection;
 @ExtendWith({NoThreadsLeft.class, Seeds.class})
 class TenantPoolPostgresTest {
 
+  @SuppressWarnings("NullAway.Init") // by startPostgres
   private static PostgresServer postgres;
 
   @RegisterExtension final PoolFixture fixture = new PoolFixture();
 
+  @SuppressWarnings("NullAway.Init") // by makeRole
   private TestRole role;
 
   @BeforeAll

@@ -410,7 +410,8 @@ class TenantPoolTest {
           .isInstanceOfSatisfying(
               BorrowFailure.TimedOut.class,
               timedOut ->
-                  assertThat((Throwable) timedOut.lastOpenFailure()).hasMessageContaining("too many"));
+                  assertThat((Throwable) timedOut.lastOpenFailure())
+                      .hasMessageContaining("too many"));
       Await.until("nothing is tried for nobody", () -> pool.usage().opening() == 0);
     }
 
@@ -609,8 +610,7 @@ class TenantPoolTest {
 
     @Test
     void a_close_that_fails_stays_closing_until_told_or_given_up() throws Exception {
-      TenantPool pool =
-          fixture.pool(fixture.settings(1).closeGiveUp(Duration.ofMillis(700)));
+      TenantPool pool = fixture.pool(fixture.settings(1).closeGiveUp(Duration.ofMillis(700)));
       Connection lent = borrow(pool);
       fixture.driver.last().failOnClose = new SQLException("cannot close", "08006");
       pool.limit(0);
