@@ -16,6 +16,8 @@ import org.jspecify.annotations.Nullable;
  * @param margin connections kept free
  * @param enforcement whether role limits are used
  * @param policies which roles are managed, and which policy each tenant has
+ * @param agreed a short hash of what all coordinators of the instance must agree on: managed and
+ *     foreign roles, margin, enforcement
  */
 public record InstanceConfig(
     InstanceId id,
@@ -25,7 +27,8 @@ public record InstanceConfig(
     @Nullable Secret password,
     int margin,
     Enforcement enforcement,
-    PolicyBook policies) {
+    PolicyBook policies,
+    String agreed) {
 
   /** User and password as pgjdbc takes them. A new object for each call. */
   public Properties credentials() {

@@ -29,6 +29,7 @@ final class InstanceReader {
     int margin = section.number("margin", DEFAULT_MARGIN, 0, 262_143);
     Enforcement enforcement = enforcement(section);
     PolicyBook policies = PolicyReader.policies(section, user);
+    String agreed = Agreement.hash(section, margin, enforcement);
     section.finish();
     if (!section.has("tenants") && !section.has("default")) {
       section.problem(
@@ -44,7 +45,8 @@ final class InstanceReader {
         password,
         margin,
         enforcement,
-        policies);
+        policies,
+        agreed);
   }
 
   private static Properties url(Section section) {

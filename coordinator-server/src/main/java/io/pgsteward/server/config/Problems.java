@@ -1,13 +1,16 @@
 package io.pgsteward.server.config;
 
-import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Set;
 
-/** Collects what is wrong in one file, so that it is said all at once. Used by one thread. */
+/**
+ * Collects what is wrong in one file, so that it is said all at once and once. Used by one thread.
+ */
 final class Problems {
 
-  private final List<ConfigProblem> found = new ArrayList<>();
+  private final Set<ConfigProblem> found = new LinkedHashSet<>();
 
   void add(int line, String path, String message) {
     found.add(new ConfigProblem(line, path, message));

@@ -1,0 +1,172 @@
+package io.pgsteward.server;
+
+import io.pgsteward.budget.Budget;
+import io.pgsteward.budget.ServerLimits;
+import io.pgsteward.coordination.ControlLoopListener;
+import io.pgsteward.model.InstanceId;
+import io.pgsteward.model.MemberId;
+import io.pgsteward.protocol.CoordinatorPhase;
+import io.pgsteward.server.http.Readiness;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The log of one instance: one line for each change, nothing for a request. Also tells {@link
+ * Readiness} what it needs. Called by the loop's own thread.
+ */
+final class InstanceLog implements ControlLoopListener {
+
+  private static final Logger LOG = LoggerFactory.getLogger("pgsteward");
+
+  private final InstanceId instance;
+  private final Readiness readiness;
+
+  InstanceLog(InstanceId instance, Readiness readiness) {
+    this.instance = instance;
+    this.readiness = readiness;
+  }
+
+  @Override
+  public void phaseChanged(CoordinatorPhase phase, long epoch) {
+    readiness.phase(phase);
+    switch (phase) {
+      case LEARNING ->
+          LOG.info(
+              "{}: leads, epoch {}; learning for one lease what members hold, nothing new is granted"
+                  + " meanwhile",
+              instance,
+              epoch);
+      case SERVING -> LOG.info("{}: serving, epoch {}", instance, epoch);
+      case STANDBY -> LOG.warn("{}: leads no longer; members keep what they have", instance);
+    }
+  }
+
+  @Override
+  public void budgetChanged(@Nullable Budget before, Budget after) {
+    if (before == null) {
+      LOG.info("{}: budget {}: {}", instance, after.total(), parts(after));
+      return;
+    }
+    LOG.info(
+        "{}: budget {} -> {}: {}",
+        instance,
+        before.total(),
+        after.total(),
+        String.join(", ", differences(before, after)));
+    if (after.deficit() > 0 && before.deficit() == 0) {
+      LOG.warn(
+          "{}: the budget is 0 and {} connections short: {}",
+          instance,
+          after.deficit(),
+          parts(after));
+    }
+  }
+
+  static String parts(Budget budget) {
+    return "max_connections "
+        + budget.limits().maxConnections()
+        + " - reserved "
+        + reserved(budget.limits())
+        + " - foreign peak "
+        + budget.foreignPeak()
+        + " - margin "
+        + budget.margin()
+        + (budget.heldBack() == 0 ? "" : " - held back " + budget.heldBack());
+  }
+
+  static List<String> differences(Budget before, Budget after) {
+    List<String> parts = new ArrayList<>();
+    add(
+        parts,
+        "max_connections",
+        before.limits().maxConnections(),
+        after.limits().maxConnections());
+    add(parts, "reserved", reserved(before.limits()), reserved(after.limits()));
+    add(parts, "foreign peak", before.foreignPeak(), after.foreignPeak());
+    add(parts, "margin", before.margin(), after.margin());
+    add(parts, "held back", before.heldBack(), after.heldBack());
+    return parts;
+  }
+
+  private static void add(List<String> parts, String name, int before, int after) {
+    if (before != after) {
+      parts.add(name + " " + before + " -> " + after);
+    }
+  }
+
+  private static int reserved(ServerLimits limits) {
+    return limits.superuserReserved() + limits.reserved();
+  }
+
+  @Override
+  public void unmetGuaranteesChanged(int before, int after) {
+    if (after == 0) {
+      LOG.info("{}: all guarantees are met again", instance);
+    } else {
+      LOG.warn(
+          "{}: {} slots of guarantees have demand and cannot be granted (before: {});"
+              + " /v1/status shows whose",
+          instance,
+          after,
+          before);
+    }
+  }
+
+  @Override
+  public void straysChanged(int before, int after) {
+    LOG.info(
+        "{}: {} connections of managed roles are no member's (before: {})",
+        instance,
+        after,
+        before);
+  }
+
+  @Override
+  public void memberJoined(MemberId member, String name, String address) {
+    LOG.info("{}: member {} ({}) joined from {}", instance, member, name, address);
+  }
+
+  @Override
+  public void memberLeft(MemberId member, String name) {
+    LOG.info("{}: member {} ({}) left", instance, member, name);
+  }
+
+  @Override
+  public void memberForgotten(MemberId member, String name) {
+    LOG.info(
+        "{}: member {} ({}) was silent and PostgreSQL shows nothing of it; forgotten",
+        instance,
+        member,
+        name);
+  }
+
+  @Override
+  public void observationFailed(Exception cause) {
+    readiness.failed(String.valueOf(cause.getMessage()));
+    LOG.warn(
+        "{}: PostgreSQL cannot be looked at: {}; budget and grants stay as they are, and it keeps"
+            + " trying",
+        instance,
+        String.valueOf(cause.getMessage()));
+  }
+
+  @Override
+  public void observationRecovered() {
+    readiness.recovered();
+    LOG.info("{}: PostgreSQL can be looked at again", instance);
+  }
+
+  @Override
+  public void leadershipHeldBy(String holder) {
+    readiness.failed("coordinator " + holder + " leads");
+    LOG.warn("{}: coordinator {} leads", instance, holder);
+  }
+
+  @Override
+  public void failed(Exception cause) {
+    LOG.error("{}: the control loop failed and goes on", instance, cause);
+  }
+}

@@ -1,0 +1,4 @@
+@NullMarked
+package io.pgsteward.server.http;
+
+import org.jspecify.annotations.NullMarked;

@@ -1,0 +1,4 @@
+@NullMarked
+package io.pgsteward.server;
+
+import org.jspecify.annotations.NullMarked;
