@@ -25,9 +25,8 @@ public final class ConfigLoader {
   private static final Duration DEFAULT_LEASE = Duration.ofSeconds(15);
   private static final Duration LEAST_LEASE = Duration.ofMillis(500);
   private static final Duration MOST_LEASE = Duration.ofMinutes(10);
-  private static final Duration DEFAULT_OBSERVE = Duration.ofSeconds(1);
   private static final Duration LEAST_OBSERVE = Duration.ofMillis(50);
-  private static final Duration MOST_OBSERVE = Duration.ofSeconds(10);
+  private static final Duration DEFAULT_OBSERVE = Duration.ofSeconds(1);
   private static final Duration LEAST_PARK = Duration.ofMillis(50);
 
   private final Map<String, String> environment;
@@ -92,16 +91,8 @@ public final class ConfigLoader {
   private static ServerConfig config(Section file, Problems problems, SecretReader secrets) {
     ListenAddress listen = listen(file);
     Duration lease = or(file.duration("lease", LEAST_LEASE, MOST_LEASE), DEFAULT_LEASE);
-    Duration park = park(file, lease);
-    Duration observe = or(file.duration("observe", LEAST_OBSERVE, MOST_OBSERVE), DEFAULT_OBSERVE);
-    if (observe.compareTo(lease) > 0) {
-      file.problem(
-          file.has("observe") ? "observe" : "lease",
-          "PostgreSQL must be looked at at least once in a lease, but observe is "
-              + Section.write(observe)
-              + " and lease "
-              + Section.write(lease));
-    }
+    Duration park = thirdOfLease(file, "park", LEAST_PARK, lease, lease);
+    Duration observe = thirdOfLease(file, "observe", LEAST_OBSERVE, DEFAULT_OBSERVE, lease);
     List<InstanceConfig> instances = instances(file, new InstanceReader(secrets));
     int before = problems.count();
     TokenConfig tokens = new TokenReader(secrets).read(file);
@@ -129,22 +120,29 @@ public final class ConfigLoader {
     }
   }
 
-  /** A member that is parked for longer than a third of the lease risks its lease. */
-  private static Duration park(Section file, Duration lease) {
+  /**
+   * A time that is a third of the lease at most: a member that is parked for longer risks its
+   * lease, and a leader that looks less often risks its session, which PostgreSQL ends when it is
+   * idle.
+   *
+   * @param otherwise what it is when it is left out, if the lease allows
+   */
+  private static Duration thirdOfLease(
+      Section file, String key, Duration least, Duration otherwise, Duration lease) {
     Duration longest = lease.dividedBy(3);
-    Duration park = file.duration("park", LEAST_PARK, MOST_LEASE);
-    if (park == null) {
-      return longest;
+    Duration given = file.duration(key, least, MOST_LEASE);
+    if (given == null) {
+      return longest.compareTo(otherwise) < 0 ? longest : otherwise;
     }
-    if (park.compareTo(longest) > 0) {
+    if (given.compareTo(longest) > 0) {
       file.problem(
-          "park",
+          key,
           "must be at most a third of the lease, but it is "
-              + Section.write(park)
+              + Section.write(given)
               + " and lease "
               + Section.write(lease));
     }
-    return park;
+    return given;
   }
 
   private static List<InstanceConfig> instances(Section file, InstanceReader reader) {

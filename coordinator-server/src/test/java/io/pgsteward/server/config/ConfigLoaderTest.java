@@ -140,6 +140,14 @@ class ConfigLoaderTest {
     }
 
     @Test
+    void with_a_short_lease_looks_and_parks_accordingly() throws Exception {
+      ServerConfig config = load("lease: 1500ms\n" + MAIN);
+
+      assertThat(config.park()).isEqualTo(Duration.ofMillis(500));
+      assertThat(config.observe()).isEqualTo(Duration.ofMillis(500));
+    }
+
+    @Test
     void without_a_default_policy_leaves_other_tenants_without_one() throws Exception {
       ServerConfig config = load(MAIN.replace("default: {}", "tenants: { web@shop: {} }"));
 
@@ -203,7 +211,8 @@ class ConfigLoaderTest {
           mistake("lease: [1s]", "lease", "must be a single value, but it is a list"),
           mistake("lease:", "lease", "has no value"),
           mistake("park: 6s", "park", "at most a third of the lease, but it is 6s and lease 15s"),
-          mistake("observe: 0s", "observe", "must be from 50ms to 10s, but it is 0s"),
+          mistake("observe: 6s", "observe", "at most a third of the lease, but it is 6s"),
+          mistake("observe: 0s", "observe", "must be from 50ms to 10m, but it is 0s"),
           mistake("listen: 7432", "listen", "must be host:port"),
           mistake("listen: \"::1:7432\"", "listen", "must be host:port"),
           mistake("listen: localhost:99999", "listen", "a port from 0 to 65535"),

@@ -1,0 +1,243 @@
+package io.pgsteward.server;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pgsteward.protocol.Json;
+import io.pgsteward.protocol.MemberPhase;
+import io.pgsteward.protocol.SyncRequest;
+import io.pgsteward.protocol.SyncResponse;
+import io.pgsteward.protocol.TenantReport;
+import io.pgsteward.testing.Await;
+import io.pgsteward.testing.CoordinatorProcess;
+import io.pgsteward.testing.JvmProcess;
+import io.pgsteward.testing.PostgresServer;
+import io.pgsteward.testing.TestPostgres;
+import io.pgsteward.testing.TestRole;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.sql.SQLException;
+import java.time.Duration;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The program as its own process: what it prints, and what its exit code says. */
+@Timeout(120)
+class ServeTest {
+
+  private static final Duration LIMIT = Duration.ofSeconds(40);
+
+  @TempDir Path directory;
+
+  private JvmProcess run(String... arguments) {
+    return JvmProcess.start("coordinator", Main.class, List.of(arguments), line -> {});
+  }
+
+  private JvmProcess serve(String config) throws IOException {
+    Path file = Files.createTempFile(directory, "pgsteward", ".yml");
+    Files.writeString(file, config);
+    return run("serve", "--config", file.toString());
+  }
+
+  private static String config(String url, String user, String password, int port) {
+    return """
+        listen: 127.0.0.1:%d
+        lease: 900ms
+        instances:
+          main:
+            url: %s
+            user: %s
+            password: "%s"
+            default: {}
+        """
+        .formatted(port, url, user, password);
+  }
+
+  @Nested
+  class A_wrong_start {
+
+    @Test
+    void with_a_wrong_file_ends_with_2_and_says_all_that_is_wrong() throws Exception {
+      try (JvmProcess process = serve("lease: 15\ninstances:\n  main: { margin: x }\n")) {
+        assertThat(process.exitCode(LIMIT)).isEqualTo(2);
+        assertThat(process.output())
+            .anySatisfy(line -> assertThat(line).contains(".yml:1: lease: must be a duration"))
+            .anySatisfy(line -> assertThat(line).contains(".yml:3: instances.main.margin: "))
+            .anySatisfy(line -> assertThat(line).contains(".yml:3: instances.main.url: is missing"))
+            .noneSatisfy(line -> assertThat(line).contains("Exception"));
+      }
+    }
+
+    @Test
+    void without_a_file_or_with_a_directory_ends_with_2() {
+      try (JvmProcess none = run("serve", "--config", directory.resolve("none.yml").toString());
+          JvmProcess dir = run("serve", "--config", directory.toString())) {
+        assertThat(none.exitCode(LIMIT)).isEqualTo(2);
+        assertThat(none.output()).singleElement().asString().contains("there is no such file");
+        assertThat(dir.exitCode(LIMIT)).isEqualTo(2);
+        assertThat(dir.output()).singleElement().asString().contains("is a directory");
+      }
+    }
+
+    @Test
+    void on_a_port_in_use_ends_with_1_and_one_sentence() throws Exception {
+      try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+          JvmProcess process =
+              serve(
+                  config(
+                      "jdbc:postgresql://127.0.0.1:1/postgres", "x", "y", taken.getLocalPort()))) {
+        assertThat(process.exitCode(LIMIT)).isEqualTo(1);
+        assertThat(process.output())
+            .contains(
+                "cannot listen on 127.0.0.1:" + taken.getLocalPort() + ": Address already in use")
+            .noneSatisfy(line -> assertThat(line).contains("Exception"));
+      }
+    }
+  }
+
+  @Nested
+  @Tag("postgres")
+  class With_PostgreSQL {
+
+    private TestRole role(PostgresServer server) throws SQLException {
+      return server.createRoleNamed(server.newName("pgsteward"), "IN ROLE pg_monitor");
+    }
+
+    @Test
+    void a_wrong_password_ends_with_1_and_is_not_quoted() throws Exception {
+      PostgresServer server = TestPostgres.shared();
+      TestRole role = role(server);
+      try (JvmProcess process =
+          serve(config(server.url("postgres"), role.name(), "wr0ng-secret", 0))) {
+        assertThat(process.exitCode(LIMIT)).isEqualTo(1);
+        assertThat(process.tail())
+            .contains("main: ", "password authentication failed for user \"" + role.name() + "\"")
+            .doesNotContain("wr0ng-secret", "Exception");
+      }
+    }
+
+    @Test
+    void it_serves_until_it_is_told_to_stop_and_only_one_leads() throws Exception {
+      PostgresServer server = TestPostgres.shared();
+      TestRole role = role(server);
+      int port = CoordinatorProcess.freePort();
+      String config = config(server.url("postgres"), role.name(), role.password(), port);
+      try (JvmProcess first = serve(config)) {
+        awaitAnswer(first, port, "/health/ready", 200);
+        assertThat(granted(port)).as("slots granted to a member").isEqualTo(2);
+
+        try (JvmProcess second = serve(config.replace(":" + port, ":0"))) {
+          assertThat(second.exitCode(LIMIT)).isEqualTo(3);
+          assertThat(second.tail())
+              .contains("main: ", "127.0.0.1:" + port)
+              .doesNotContain("Exception");
+        }
+
+        first.terminate();
+        assertThat(first.exitCode(LIMIT)).isZero();
+        assertThat(first.output()).noneSatisfy(line -> assertThat(line).contains(role.password()));
+      }
+      try (JvmProcess next = serve(config)) {
+        awaitAnswer(next, port, "/health/ready", 200);
+      }
+    }
+
+    @Test
+    void that_is_not_there_yet_is_waited_for() throws Exception {
+      int postgresPort = CoordinatorProcess.freePort();
+      int port = CoordinatorProcess.freePort();
+      String url = "jdbc:postgresql://127.0.0.1:" + postgresPort + "/postgres";
+      try (JvmProcess process = serve(config(url, "late", "late", port))) {
+        String reason = awaitAnswer(process, port, "/health/ready", 503);
+        assertThat(reason).contains("\"main\":\"does not lead: ", "refused");
+
+        try (PostgresServer server =
+            TestPostgres.with("max_connections", "20").port(postgresPort).start()) {
+          server.execute("create role late login password 'late' in role pg_monitor");
+
+          awaitAnswer(process, port, "/health/ready", 200);
+          assertThat(process.output())
+              .filteredOn(line -> line.contains("cannot be looked at"))
+              .as("one line for each change, not one for each try")
+              .hasSizeLessThanOrEqualTo(2);
+        }
+      }
+    }
+
+    private int granted(int port) throws Exception {
+      long sequence = 0;
+      SyncResponse last = null;
+      long end = System.nanoTime() + LIMIT.toNanos();
+      while (System.nanoTime() - end < 0) {
+        int grant = last == null || last.tenants().isEmpty() ? 0 : last.tenants().get(0).grant();
+        if (grant == 2) {
+          return grant;
+        }
+        SyncRequest request =
+            new SyncRequest(
+                SyncRequest.VERSION,
+                null,
+                "test",
+                ++sequence,
+                last == null ? 0 : last.epoch(),
+                last == null ? 0 : last.generation(),
+                1_000,
+                MemberPhase.JOINING,
+                false,
+                List.of(new TenantReport("web@shop", grant, 2, 0, 0, 0, 0, 0, List.of())));
+        HttpResponse<byte[]> response =
+            HttpClient.newHttpClient()
+                .send(
+                    HttpRequest.newBuilder(uri(port, "/v1/members/member-0001/sync"))
+                        .POST(HttpRequest.BodyPublishers.ofByteArray(Json.write(request)))
+                        .build(),
+                    HttpResponse.BodyHandlers.ofByteArray());
+        last = Json.read(response.body(), SyncResponse.class);
+      }
+      throw new AssertionError("never granted, last answer " + last);
+    }
+
+    private String awaitAnswer(JvmProcess process, int port, String path, int status)
+        throws InterruptedException {
+      String[] body = {""};
+      Await.until(
+          "the coordinator answers " + status + " at " + path,
+          LIMIT,
+          () -> {
+            assertThat(process.isAlive()).as(process.tail()).isTrue();
+            HttpResponse<String> response = get(port, path);
+            body[0] = response == null ? "" : response.body();
+            return response != null && response.statusCode() == status;
+          });
+      return body[0];
+    }
+
+    private @Nullable HttpResponse<String> get(int port, String path) {
+      try {
+        return HttpClient.newHttpClient()
+            .send(
+                HttpRequest.newBuilder(uri(port, path)).timeout(Duration.ofSeconds(5)).build(),
+                HttpResponse.BodyHandlers.ofString());
+      } catch (IOException notYet) {
+        return null;
+      } catch (InterruptedException e) {
+        throw new IllegalStateException(e);
+      }
+    }
+
+    private URI uri(int port, String path) {
+      return URI.create("http://127.0.0.1:" + port + path);
+    }
+  }
+}
