@@ -234,7 +234,7 @@ public final class Coordinator {
         SyncRequest.VERSION,
         settings.instance().value(),
         epoch,
-        member == null ? 1 : member.generation(),
+        ledger.generation(id),
         phase,
         settings.lease().toMillis(),
         settings.park().toMillis(),

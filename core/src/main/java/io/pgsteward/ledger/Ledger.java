@@ -35,9 +35,12 @@ public final class Ledger {
     LEFT
   }
 
+  /** When a member left, and the last generation that it can have seen. */
+  private record Departure(long atNanos, long generation) {}
+
   private final long leaseNanos;
   private final Map<MemberId, Member> members = new TreeMap<>();
-  private final Map<MemberId, Long> leftNanos = new HashMap<>();
+  private final Map<MemberId, Departure> departures = new HashMap<>();
   private final Evidence evidence = new Evidence();
   private final Set<MemberId> changed = new TreeSet<>();
 
@@ -52,6 +55,13 @@ public final class Ledger {
 
   public @Nullable Member member(MemberId id) {
     return members.get(id);
+  }
+
+  /** Generation of the member's grants; of one that left, its last; of one not known, 1. */
+  public long generation(MemberId id) {
+    Member member = members.get(id);
+    Departure left = departures.get(id);
+    return member != null ? member.generation() : left != null ? left.generation : 1;
   }
 
   /** Whether the member has not been heard for longer than a lease. */
@@ -111,7 +121,7 @@ public final class Ledger {
    *     does
    */
   public Taken take(MemberId id, Snapshot snapshot, boolean adopts, long nowNanos) {
-    if (leftNanos.containsKey(id)) {
+    if (departures.containsKey(id)) {
       return Taken.LEFT;
     }
     Member known = members.get(id);
@@ -213,7 +223,7 @@ public final class Ledger {
    * @return the members that were dropped
    */
   public List<Member> sweep(long nowNanos) {
-    leftNanos.values().removeIf(left -> nowNanos - left > leaseNanos);
+    departures.values().removeIf(left -> nowNanos - left.atNanos > leaseNanos);
     List<Member> dropped = new ArrayList<>();
     for (Iterator<Member> all = members.values().iterator(); all.hasNext(); ) {
       Member member = all.next();
@@ -222,7 +232,7 @@ public final class Ledger {
         all.remove();
         dropped.add(member);
         if (member.leaving()) {
-          leftNanos.put(member.id(), nowNanos);
+          departures.put(member.id(), new Departure(nowNanos, member.generation()));
         }
       }
     }

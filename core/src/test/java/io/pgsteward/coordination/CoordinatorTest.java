@@ -274,6 +274,19 @@ class CoordinatorTest {
     }
 
     @Test
+    void has_its_last_request_answered_with_no_older_generation() {
+      a.wants(WEB, 4);
+      scene.settle();
+      long seen = a.answer().generation();
+      a.leaving = true;
+      a.wants(WEB, 0);
+      scene.look();
+      assertThat(scene.coordinator.ledger().member(a.id)).as("dropped").isNull();
+      assertThat(a.answer().generation()).isGreaterThanOrEqualTo(seen);
+      assertThat(a.answer().tenants()).isEmpty();
+    }
+
+    @Test
     void is_not_revived_by_a_delayed_request() {
       a.wants(WEB, 4);
       scene.settle();
