@@ -72,7 +72,7 @@ public final class Member {
         SessionSettings.of(settings.instance(), settings.name()),
         member ->
             settings.isLocal()
-                ? new LocalCoordinator()
+                ? LocalCoordinator.of(settings)
                 : new HttpCoordinatorClient(settings.coordinators(), settings.token()),
         MemberClock.system(),
         KEEP_IDLE);

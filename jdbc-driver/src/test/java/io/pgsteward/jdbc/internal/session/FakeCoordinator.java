@@ -138,11 +138,6 @@ final class FakeCoordinator implements CoordinatorClient {
     return call;
   }
 
-  /** A call if one has begun already. */
-  @Nullable Call poll() {
-    return calls.poll();
-  }
-
   int waitingCalls() {
     return calls.size();
   }
