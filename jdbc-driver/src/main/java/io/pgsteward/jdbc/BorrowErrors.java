@@ -67,9 +67,9 @@ final class BorrowErrors {
   NoSlotException tooManyWaiters(TenantSnapshot state, int maxWaiters) {
     return new NoSlotException(
         state.tenant()
-            + ": no connection is free and maxWaiters="
+            + ": no connection is free, and as many threads wait as may wait (maxWaiters="
             + maxWaiters
-            + " threads wait already"
+            + ")"
             + figures(state),
         FullLimit.WAITERS,
         state.tenant(),
@@ -142,7 +142,7 @@ final class BorrowErrors {
     TenantSnapshot.Coordinator coordinator = state.coordinator();
     if (!coordinator.usable()) {
       return state.limit() == 0
-          ? "this process has no slot, and without its coordinator it gets none"
+          ? "this process has no slot until its coordinator answers"
           : "all "
               + slots(state.limit())
               + " of this process are taken, and without its coordinator it gets no more";
@@ -156,7 +156,7 @@ final class BorrowErrors {
   }
 
   private static String here(TenantSnapshot state) {
-    return "this process holds " + state.held();
+    return "this process holds " + (state.held() - state.opening());
   }
 
   private static String elsewhere(TenantSnapshot state) {

@@ -70,10 +70,7 @@ public final class PgStewardDataSource implements DataSource, AutoCloseable {
   @Override
   public Connection getConnection() throws SQLException {
     RunningPool started = pool;
-    if (started == null) {
-      started = start();
-    }
-    return started.getConnection(timeoutNanos);
+    return started == null ? getConnection(0) : started.getConnection(timeoutNanos);
   }
 
   /**
@@ -102,13 +99,16 @@ public final class PgStewardDataSource implements DataSource, AutoCloseable {
    * @param loginTimeout in seconds; 0: only {@code connectionTimeout} counts
    */
   Connection getConnection(int loginTimeout) throws SQLException {
+    long begun = System.nanoTime(); // starting counts as waiting: the call has one deadline
     RunningPool started = pool;
     if (started == null) {
       started = start();
     }
     long wait = timeoutNanos;
-    return started.getConnection(
-        loginTimeout <= 0 ? wait : Math.min(wait, Duration.ofSeconds(loginTimeout).toNanos()));
+    if (loginTimeout > 0) {
+      wait = Math.min(wait, Duration.ofSeconds(loginTimeout).toNanos());
+    }
+    return started.getConnection(Math.max(1, wait - (System.nanoTime() - begun)));
   }
 
   private synchronized RunningPool start() throws SQLException {

@@ -181,7 +181,8 @@ class BorrowErrorsTest {
           errors.tooManyWaiters(state(5, null, 5, 0, coordinator(97, 97, 20, 5)), 14);
       assertThat(error.limit()).isEqualTo(FullLimit.WAITERS);
       assertThat(error.waited()).isZero();
-      assertThat((Throwable) error).hasMessageContaining("maxWaiters=14 threads wait already");
+      assertThat((Throwable) error)
+          .hasMessageContaining("as many threads wait as may wait (maxWaiters=14)");
       assertThat(error.getSQLState()).isEqualTo("53300");
     }
 

@@ -436,6 +436,9 @@ final class CoordinatorSession {
       }
     } catch (CoordinatorException e) {
       failed(e);
+      if (e.kind() != Kind.CANCELLED) {
+        goBy(); // a member that joins has its fallback slots now, not after the back-off
+      }
     }
   }
 

@@ -43,11 +43,13 @@ public final class TenantAccess implements AutoCloseable {
     return fromNewPool(timeoutNanos);
   }
 
+  /** Making the pool counts as waiting: the call has one deadline. */
   private Connection fromNewPool(long timeoutNanos) throws SQLException {
+    long begun = System.nanoTime();
     while (true) {
       TenantPool pool = member.poolFor(tenant);
       try {
-        return pool.getConnection(timeoutNanos);
+        return pool.getConnection(Math.max(1, timeoutNanos - (System.nanoTime() - begun)));
       } catch (PoolDroppedException e) {
         // dropped again before the first borrow, which takes a minute of not being scheduled
       }

@@ -1,0 +1,465 @@
+package io.pgsteward.jdbc;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.pgsteward.testing.Await;
+import io.pgsteward.testing.FaultProxy;
+import io.pgsteward.testing.JvmProcess;
+import io.pgsteward.testing.NoThreadsLeft;
+import io.pgsteward.testing.PostgresServer;
+import io.pgsteward.testing.TestPostgres;
+import io.pgsteward.testing.TestRole;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.URLEncoder;
+import java.nio.charset.StandardCharsets;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.PreparedStatement;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import java.sql.SQLNonTransientConnectionException;
+import java.sql.SQLTransientConnectionException;
+import java.sql.Statement;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.postgresql.PGConnection;
+import org.postgresql.copy.CopyManager;
+import org.postgresql.core.BaseConnection;
+
+/** The driver as an application uses it, against PostgreSQL. */
+@Tag("postgres")
+@ExtendWith(NoThreadsLeft.class)
+class EndToEndTest {
+
+  private final PostgresServer server = TestPostgres.shared();
+  private final List<AutoCloseable> opened = new ArrayList<>();
+  private TestRole role;
+  private String database;
+
+  @BeforeEach
+  void makeTenant() throws SQLException {
+    role = server.createRole("app");
+    database = server.createDatabase("shop");
+  }
+
+  @AfterEach
+  void closeAll() throws Exception {
+    for (AutoCloseable each : opened) {
+      each.close();
+    }
+    PgStewardDriver.closeAll();
+  }
+
+  private <T extends AutoCloseable> T opened(T closeable) {
+    opened.add(closeable);
+    return closeable;
+  }
+
+  private String url(String parameters) {
+    return "jdbc:pgsteward://" + server.host() + ":" + server.port() + "/" + database + parameters;
+  }
+
+  private PgStewardConfig.Builder settings() {
+    return PgStewardConfig.builder()
+        .jdbcUrl(url(""))
+        .username(role.name())
+        .password(role.password())
+        .connectionTimeout(Duration.ofSeconds(20));
+  }
+
+  private PgStewardDataSource dataSource(PgStewardConfig.Builder settings) {
+    return opened(new PgStewardDataSource(settings.build()));
+  }
+
+  private static int one(Connection connection) throws SQLException {
+    try (Statement statement = connection.createStatement();
+        ResultSet rows = statement.executeQuery("SELECT 1")) {
+      rows.next();
+      return rows.getInt(1);
+    }
+  }
+
+  /** Backends of the role that serve the application, seen by a superuser. */
+  private int backends() throws SQLException {
+    try (Connection connection = server.connect();
+        PreparedStatement statement =
+            connection.prepareStatement(
+                "SELECT count(*) FROM pg_stat_activity WHERE usename = ? AND datname = ?"
+                    + " AND application_name LIKE '%pgsteward-%'")) {
+      statement.setString(1, role.name());
+      statement.setString(2, database);
+      try (ResultSet rows = statement.executeQuery()) {
+        rows.next();
+        return rows.getInt(1);
+      }
+    }
+  }
+
+  private void awaitBackends(int count) throws InterruptedException {
+    Await.until(
+        count + " backends",
+        () -> {
+          try {
+            return backends() == count;
+          } catch (SQLException e) {
+            throw new IllegalStateException(e);
+          }
+        });
+  }
+
+  private static String unusedCoordinator() throws IOException {
+    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+      return "http://127.0.0.1:" + socket.getLocalPort();
+    }
+  }
+
+  @Nested
+  class A_data_source {
+
+    @Test
+    void serves_statements_transactions_and_what_is_postgresqls_own() throws Exception {
+      PgStewardDataSource dataSource = dataSource(settings().autoCommit(false));
+      try (Connection connection = dataSource.getConnection();
+          Statement statement = connection.createStatement()) {
+        statement.execute("CREATE TEMP TABLE t(a int[], b text)");
+        statement.execute("INSERT INTO t VALUES ('{1,2}', 'x')");
+        connection.commit();
+        statement.execute("INSERT INTO t VALUES ('{3}', 'never committed')");
+        connection.rollback();
+        long copied =
+            new CopyManager(connection.unwrap(BaseConnection.class))
+                .copyIn("COPY t FROM STDIN", new java.io.StringReader("{4,5}\ty\n"));
+        assertThat(copied).isEqualTo(1);
+        assertThat(connection.unwrap(PGConnection.class).getBackendPID()).isPositive();
+        try (ResultSet rows = statement.executeQuery("SELECT a FROM t ORDER BY b")) {
+          rows.next();
+          assertThat((Object[]) rows.getArray(1).getArray()).containsExactly(1, 2);
+        }
+        assertThat(connection.getMetaData().getURL()).startsWith("jdbc:postgresql://");
+        assertThat(connection.getMetaData().getDatabaseProductName()).isEqualTo("PostgreSQL");
+        connection.rollback();
+      }
+      TenantSnapshot after = dataSource.snapshot();
+      assertThat(after.inUse()).isZero();
+      assertThat(after.counters().borrowed()).isEqualTo(1);
+      assertThat(after.counters().opened()).isEqualTo(1);
+    }
+
+    @Test
+    void reuses_its_connection() throws SQLException {
+      PgStewardDataSource dataSource = dataSource(settings());
+      for (int i = 0; i < 50; i++) {
+        try (Connection connection = dataSource.getConnection()) {
+          assertThat(one(connection)).isEqualTo(1);
+        }
+      }
+      assertThat(backends()).isEqualTo(1);
+      assertThat(dataSource.snapshot().counters().opened()).isEqualTo(1);
+    }
+
+    @Test
+    void leaves_nothing_behind_when_it_is_closed() throws Exception {
+      PgStewardDataSource dataSource = new PgStewardDataSource(settings().build());
+      dataSource.getConnection().close();
+      assertThat(backends()).isEqualTo(1);
+      dataSource.close();
+      awaitBackends(0);
+    }
+
+    @Test
+    void lets_a_connection_in_use_end_its_work_after_the_close() throws Exception {
+      PgStewardDataSource dataSource = new PgStewardDataSource(settings().build());
+      try (Connection connection = dataSource.getConnection()) {
+        dataSource.close();
+        assertThat(one(connection)).isEqualTo(1);
+      }
+      awaitBackends(0);
+    }
+
+    @Test
+    void shares_its_connections_with_its_equals() throws Exception {
+      PgStewardDataSource first = dataSource(settings());
+      PgStewardDataSource second = dataSource(settings().connectionTimeout(Duration.ofSeconds(9)));
+      first.getConnection().close();
+      second.getConnection().close();
+      assertThat(backends()).isEqualTo(1);
+      first.close();
+      try (Connection connection = second.getConnection()) {
+        assertThat(one(connection)).isEqualTo(1);
+      }
+      assertThat(backends()).isEqualTo(1);
+    }
+
+    @Test
+    void made_anew_for_each_request_holds_no_more_than_one() throws Exception {
+      dataSource(settings()).getConnection().close();
+      for (int i = 0; i < 20; i++) {
+        try (Connection connection = dataSource(settings()).getConnection()) {
+          assertThat(one(connection)).isEqualTo(1);
+        }
+      }
+      assertThat(backends()).isEqualTo(1);
+    }
+
+    @Test
+    void of_the_same_tenant_with_other_settings_is_refused_by_their_names() throws Exception {
+      dataSource(settings()).getConnection().close();
+      PgStewardDataSource other = dataSource(settings().schema("other"));
+      SQLException error = catchThrowableOfType(SQLException.class, other::getConnection);
+      assertThat((Throwable) error).hasMessageContainingAll("schema", "tenant=");
+    }
+
+    @Test
+    void tells_its_listeners() throws Exception {
+      PgStewardDataSource dataSource = dataSource(settings());
+      Queue<String> heard = new ConcurrentLinkedQueue<>();
+      dataSource.addListener(
+          new PgStewardListener() {
+            @Override
+            public void connectionOpened(String tenant, int pid, Duration took) {
+              heard.add("opened " + tenant);
+              throw new IllegalStateException("a listener that fails");
+            }
+
+            @Override
+            public void connectionClosed(String tenant, int pid) {
+              heard.add("closed " + tenant);
+            }
+          });
+      try (Connection connection = dataSource.getConnection()) {
+        connection.abort(Runnable::run);
+      }
+      String tenant = role.name() + "@" + database;
+      Await.until("both events", () -> heard.size() == 2);
+      assertThat(heard).containsExactly("opened " + tenant, "closed " + tenant);
+    }
+  }
+
+  @Nested
+  class The_driver {
+
+    @Test
+    void shares_one_pool_among_callers_with_the_same_url() throws Exception {
+      String url =
+          url("?user=" + role.name() + "&password=")
+              + URLEncoder.encode(role.password(), StandardCharsets.UTF_8);
+      for (int i = 0; i < 20; i++) {
+        try (Connection connection = DriverManager.getConnection(url)) {
+          assertThat(one(connection)).isEqualTo(1);
+        }
+      }
+      assertThat(backends()).isEqualTo(1);
+      assertThat(PgStewardDriver.snapshots())
+          .extracting(TenantSnapshot::tenant)
+          .containsExactly(role.name() + "@" + database);
+      PgStewardDriver.closeAll();
+      awaitBackends(0);
+    }
+
+    @Test
+    void takes_role_and_password_as_arguments() throws Exception {
+      try (Connection connection =
+          DriverManager.getConnection(url(""), role.name(), role.password())) {
+        assertThat(one(connection)).isEqualTo(1);
+      }
+    }
+
+    @Test
+    void keeps_no_pool_for_a_wrong_password() throws Exception {
+      SQLException error =
+          catchThrowableOfType(
+              SQLException.class, () -> DriverManager.getConnection(url(""), role.name(), "hush"));
+      assertThat(error.getSQLState()).isEqualTo("28P01");
+      assertThat(PgStewardDriver.snapshots()).isEmpty();
+    }
+  }
+
+  @Nested
+  class What_cannot_heal {
+
+    @Test
+    void a_wrong_password_is_one_clear_error_and_no_login_storm() throws Exception {
+      FaultProxy proxy = opened(FaultProxy.before(server));
+      PgStewardDataSource dataSource =
+          dataSource(
+              settings()
+                  .jdbcUrl("jdbc:pgsteward://127.0.0.1:" + proxy.port() + "/" + database)
+                  .coordinator(unusedCoordinator())
+                  .password("hush"));
+      ExecutorService threads = Executors.newFixedThreadPool(16);
+      try {
+        List<Future<SQLException>> errors = new ArrayList<>();
+        for (int i = 0; i < 16; i++) {
+          errors.add(
+              threads.submit(
+                  () -> catchThrowableOfType(SQLException.class, dataSource::getConnection)));
+        }
+        for (Future<SQLException> each : errors) {
+          SQLException error = each.get();
+          assertThat((Throwable) error)
+              .isInstanceOf(SQLNonTransientConnectionException.class)
+              .hasMessageContainingAll(role.name() + "@" + database, "password authentication")
+              .message()
+              .doesNotContain("hush");
+          assertThat(error.getSQLState()).isEqualTo("28P01");
+        }
+      } finally {
+        threads.shutdownNow();
+      }
+      System.out.println("16 threads with a wrong password: " + proxy.accepted() + " logins");
+      assertThat(proxy.accepted()).as("attempts to log in").isLessThanOrEqualTo(16);
+    }
+
+    @Test
+    void a_missing_database_is_named() throws Exception {
+      PgStewardDataSource dataSource =
+          dataSource(
+              settings()
+                  .coordinator(unusedCoordinator())
+                  .jdbcUrl("jdbc:pgsteward://" + server.host() + ":" + server.port() + "/nowhere"));
+      SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
+      assertThat(error.getSQLState()).isEqualTo("3D000");
+      assertThat((Throwable) error).hasMessageContaining("\"nowhere\" does not exist");
+    }
+
+    @Test
+    void a_tenant_that_the_coordinator_refuses_hears_its_reason() throws Exception {
+      GrantingCoordinator coordinator =
+          opened(
+              new GrantingCoordinator(
+                  new GrantingCoordinator.Answer(0, 0, null, 0, 97, "no entry matches it")));
+      PgStewardDataSource dataSource =
+          dataSource(settings().coordinator(coordinator.url()).fallbackSlots(0));
+      SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
+      assertThat((Throwable) error)
+          .isInstanceOf(SQLNonTransientConnectionException.class)
+          .hasMessageContaining("no entry matches it");
+      assertThat(error.getSQLState()).isEqualTo("08004");
+    }
+  }
+
+  @Nested
+  class Without_a_coordinator {
+
+    @Test
+    void a_process_has_its_fallback_slots() throws Exception {
+      PgStewardDataSource dataSource =
+          dataSource(
+              settings()
+                  .coordinator(unusedCoordinator())
+                  .connectionTimeout(Duration.ofMillis(1500)));
+      try (Connection first = dataSource.getConnection();
+          Connection second = dataSource.getConnection()) {
+        assertThat(one(first) + one(second)).isEqualTo(2);
+        NoSlotException error =
+            catchThrowableOfType(NoSlotException.class, dataSource::getConnection);
+        assertThat(error.limit()).isEqualTo(FullLimit.MEMBER_GRANT);
+        assertThat((Throwable) error)
+            .hasMessageContainingAll(
+                "all 2 slots of this process are taken",
+                "without its coordinator",
+                "not usable",
+                "already holds a connection of the tenant");
+      }
+    }
+
+    @Test
+    void that_takes_its_token_a_process_has_them_at_once() throws Exception {
+      GrantingCoordinator coordinator =
+          opened(new GrantingCoordinator(new GrantingCoordinator.Answer(9, 9, null, 9, 97, null)));
+      coordinator.refuseTokens();
+      PgStewardDataSource dataSource = dataSource(settings().coordinator(coordinator.url()));
+      long start = System.nanoTime();
+      dataSource.getConnection().close();
+      long millis = (System.nanoTime() - start) / 1_000_000;
+      System.out.println("token refused: first connection after " + millis + " ms");
+      assertThat(millis).isLessThan(4_000);
+    }
+
+    @Test
+    void and_without_postgresql_a_borrower_ends_at_its_timeout() throws Exception {
+      FaultProxy postgres = opened(FaultProxy.before(server));
+      FaultProxy coordinator = opened(FaultProxy.before("127.0.0.1", server.port()));
+      postgres.stall();
+      coordinator.stall();
+      PgStewardDataSource dataSource =
+          dataSource(
+              settings()
+                  .jdbcUrl("jdbc:pgsteward://127.0.0.1:" + postgres.port() + "/" + database)
+                  .coordinator("http://127.0.0.1:" + coordinator.port())
+                  .connectionTimeout(Duration.ofMillis(2000)));
+      for (int i = 0; i < 3; i++) {
+        long start = System.nanoTime();
+        SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
+        long millis = (System.nanoTime() - start) / 1_000_000;
+        System.out.println("black hole: getConnection ended after " + millis + " ms of 2000");
+        assertThat((Throwable) error).isInstanceOf(SQLTransientConnectionException.class);
+        assertThat(error.getSQLState()).isEqualTo("08001");
+        assertThat(millis).isBetween(1_990L, 4_000L);
+      }
+      long start = System.nanoTime();
+      dataSource.close();
+      System.out.println(
+          "black hole: close took " + (System.nanoTime() - start) / 1_000_000 + " ms");
+    }
+  }
+
+  @Nested
+  class A_program_that_closes_nothing {
+
+    @Test
+    void ends_when_main_returns() throws Exception {
+      long[] returned = new long[1];
+      JvmProcess program =
+          opened(
+              JvmProcess.start(
+                  "forgetful program",
+                  ForgetfulProgram.class,
+                  List.of(url(""), role.name(), role.password()),
+                  line -> {
+                    if (line.equals(ForgetfulProgram.LAST_WORDS)) {
+                      returned[0] = System.nanoTime();
+                    }
+                  }));
+      int exit = program.exitCode(Duration.ofSeconds(60));
+      long millis = (System.nanoTime() - returned[0]) / 1_000_000;
+      assertThat(exit).as(program.tail()).isZero();
+      assertThat(returned[0]).as(program.tail()).isNotZero();
+      System.out.println("the JVM ended " + millis + " ms after main returned");
+      assertThat(millis).isLessThan(5_000);
+    }
+  }
+
+  /** Borrows by DataSource and by URL, and closes neither the pool nor the last connection. */
+  static final class ForgetfulProgram {
+    static final String LAST_WORDS = "main returns";
+
+    public static void main(String[] arguments) throws SQLException {
+      PgStewardDataSource dataSource = new PgStewardDataSource();
+      dataSource.setUrl(arguments[0]);
+      dataSource.setUsername(arguments[1]);
+      dataSource.setPassword(arguments[2]);
+      one(dataSource.getConnection());
+      try (Connection connection =
+          DriverManager.getConnection(arguments[0], arguments[1], arguments[2])) {
+        one(connection);
+      }
+      System.out.println(LAST_WORDS);
+    }
+  }
+}

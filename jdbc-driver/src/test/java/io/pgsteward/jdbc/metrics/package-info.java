@@ -1,0 +1,5 @@
+/** The meters, read as a registry reads them. */
+@NullMarked
+package io.pgsteward.jdbc.metrics;
+
+import org.jspecify.annotations.NullMarked;
