@@ -3,14 +3,15 @@ package io.pgsteward.jdbc.internal.pool;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * The maximum of a level over a sliding window of about one second. Pure: time comes in.
+ * The maximum of a level over a sliding window of about one second, and whether the coordinator has
+ * been told of it. Pure: time comes in.
  *
  * <p>The window is kept in {@value #PARTS} parts. {@link #raise} belongs to the part that is being
  * filled and needs no clock, so it can stand on the hot path; whoever knows the time calls {@link
  * #at}. A level counts for at least {@link #WINDOW_NANOS} after it was last seen and for at most
  * one part more, plus the time for which nobody called {@link #at}.
  *
- * <p>Thread-safety: {@link #raise} may be called by any thread; {@link #at} only under the gate's
+ * <p>Thread-safety: {@link #raise} may be called by any thread; the rest is called under the gate's
  * lock.
  */
 final class DemandMeter {
@@ -25,6 +26,8 @@ final class DemandMeter {
   private final AtomicInteger filling = new AtomicInteger();
   private int part;
   private long partSince;
+  private int told;
+  private boolean called;
 
   DemandMeter(long now) {
     partSince = now;
@@ -62,5 +65,20 @@ final class DemandMeter {
       }
     }
     return peak;
+  }
+
+  /** The coordinator has been told this demand. */
+  void told(int demand) {
+    told = demand;
+    called = false;
+  }
+
+  /** Whether the coordinator must hear now that demand is so high; true once until it is told. */
+  boolean mustTell(int demand) {
+    if (demand <= told || called) {
+      return false;
+    }
+    called = true;
+    return true;
   }
 }

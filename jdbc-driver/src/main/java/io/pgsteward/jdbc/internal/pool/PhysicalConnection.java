@@ -129,6 +129,15 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
     }
   }
 
+  /** As {@link #close}; what fails is seen by {@link Owner#closed}. */
+  void closeQuietly() {
+    try {
+      close();
+    } catch (SQLException e) {
+      closeFailed = true;
+    }
+  }
+
   @Override
   public void abort(Executor executor) throws SQLException {
     if (wires.isEmpty()) {

@@ -3,21 +3,17 @@ package io.pgsteward.jdbc.internal.pool;
 import io.pgsteward.jdbc.internal.pool.WaiterQueue.Waiter;
 import io.pgsteward.model.Ticker;
 import java.sql.SQLException;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Decides who gets which slot, and which slots are opened and closed. Knows neither JDBC nor
  * HikariCP: it moves {@link Slot} objects between states, and has somebody else do the {@link
- * Work}.
+ * SlotWork}.
  *
  * <h2>Who may do what</h2>
  *
@@ -25,8 +21,9 @@ import org.jspecify.annotations.Nullable;
  * owns it until it brings it out of IN_USE again; nobody else does that, with one exception: the
  * connection itself may end at any time ({@link #closing}), which takes the slot away from its
  * borrower. Every other transition happens under the lock. The figures {@code opening}, {@code
- * open} and {@code closing} change with those transitions, so they are exact under the lock; {@code
- * inUse} follows the two lock-free ones and may be off by those that are under way.
+ * open} and {@code closing} of {@link SlotTable} change with those transitions, so they are exact
+ * under the lock; {@code inUse} follows the two lock-free ones and may be off by those that are
+ * under way.
  *
  * <h2>The short path</h2>
  *
@@ -62,199 +59,96 @@ import org.jspecify.annotations.Nullable;
  * <h2>Locks</h2>
  *
  * One lock, held for arithmetic alone: threads are woken and work is done after it is released
- * ({@link Todo}). Public-looking methods take it, private ones are called with it.
+ * ({@link SlotWork.Todo}). Public-looking methods take it, private ones are called with it.
  */
 final class SlotGate {
 
-  /** What the gate wants done. Called outside of its lock. */
-  interface Work {
-
-    /** Begin to open the slot's connection; the slot is {@link SlotState#OPENING}. */
-    void open(Slot slot);
-
-    /** Close the slot's connection; the slot is {@link SlotState#CLOSING}. */
-    void retire(Slot slot);
-
-    /** Demand is above what was last reported. */
-    void demandRose();
-
-    /** Call {@link SlotGate#settle} after that time. */
-    void settleAfter(long nanos);
-
-    /** The gate is in use again: call {@link SlotGate#tick} regularly until it says false. */
-    void awake();
-
-    /**
-     * A connection is wanted and none is held. The one question that is asked under the lock, so
-     * that no opening slips through between the question and its answer; it takes no lock itself.
-     *
-     * @param limit what the gate goes by
-     * @return what it goes by from now on; at most {@code limit}
-     */
-    default int limitFromEmpty(int limit) {
-      return limit;
-    }
-  }
-
-  /** What is to be done once the lock is released. */
-  private static final class Todo {
-    private final List<Slot> open = new ArrayList<>(0);
-    private final List<Slot> retire = new ArrayList<>(0);
-    private final List<Thread> wake = new ArrayList<>(1);
-    private boolean rose;
-    private boolean awake;
-    private long settleAfter;
-  }
-
-  private static final int AFFINITIES = 64;
-
-  /** An opening that lasts longer does not count any more as help for a waiting thread. */
-  private static final long SLOW_OPENING_NANOS = TimeUnit.SECONDS.toNanos(1);
-
-  /** HikariCP opens nothing in a slot for 30 ms after an opening; another slot is taken then. */
-  private static final long REST_NANOS = TimeUnit.MILLISECONDS.toNanos(40);
-
   private final ReentrantLock lock = new ReentrantLock();
   private final Ticker ticker;
-  private final Work work;
+  private final SlotWork work;
   private final int cap;
   private final int maxWaiters;
-
-  /** Written under the lock, read by all: ascending by index. */
-  private volatile Slot[] slots = new Slot[0];
-
-  /** Hints without any promise: the slot that a thread of that number had last. */
-  private final @Nullable Slot[] affinity = new Slot[AFFINITIES];
-
-  private final AtomicInteger inUse = new AtomicInteger();
   private final DemandMeter meter;
+  private final SlotTable table;
 
   /** Whether a borrower or a return must take the lock: somebody waits, or slots must close. */
   private volatile boolean attention;
-
-  /** Counts {@link #tick}: the age of a return, for "the warmest", without reading a clock. */
-  private volatile int ticks;
 
   // All that follows is guarded by the lock.
   private final WaiterQueue waiters = new WaiterQueue();
   private final OpenBackoff backoff =
       new OpenBackoff(bound -> ThreadLocalRandom.current().nextLong(bound));
   private int limit;
-  private int opening;
-  private int open;
-  private int closing;
   private boolean closed;
   private @Nullable String refused;
-  private int told;
-  private boolean rosePending;
   private boolean awake;
   private boolean settlePending;
-  private int nextIndex;
 
-  SlotGate(Ticker ticker, Work work, int limit, int cap, int maxWaiters) {
+  SlotGate(Ticker ticker, SlotWork work, int limit, int cap, int maxWaiters) {
     this.ticker = ticker;
     this.work = work;
     this.cap = cap;
     this.limit = Math.min(limit, cap);
     this.maxWaiters = maxWaiters;
     this.meter = new DemandMeter(ticker.nanos());
+    this.table = new SlotTable(meter);
   }
 
   // ------------------------------------------------------------------ taking and giving back
 
   /** A free slot, now {@link SlotState#IN_USE} and the caller's, or null. Never waits. */
   @Nullable Slot tryTake() {
-    if (attention) {
-      return null;
-    }
-    int place = (int) Thread.currentThread().getId() & (AFFINITIES - 1);
-    Slot slot = affinity[place];
-    if (slot == null
-        || slot.state() != SlotState.IDLE
-        || !slot.transition(SlotState.IDLE, SlotState.IN_USE)) {
-      slot = takeWarmest();
-      if (slot == null) {
-        return null;
-      }
-      affinity[place] = slot;
-    }
-    meter.raise(inUse.incrementAndGet());
-    return slot;
-  }
-
-  private @Nullable Slot takeWarmest() {
-    while (true) {
-      Slot warmest = null;
-      for (Slot slot : slots) {
-        if (slot.state() == SlotState.IDLE
-            && (warmest == null || slot.usedAt - warmest.usedAt > 0)) {
-          warmest = slot;
-        }
-      }
-      if (warmest == null || warmest.transition(SlotState.IDLE, SlotState.IN_USE)) {
-        return warmest;
-      }
-    }
+    return attention ? null : table.take();
   }
 
   /** The slot's connection has come back. */
   void giveBack(Slot slot) {
-    slot.usedAt = ticks;
     if (attention) {
-      place(slot, SlotState.IN_USE);
-    } else if (slot.transition(SlotState.IN_USE, SlotState.IDLE)) {
-      inUse.decrementAndGet();
-      if (attention) {
-        settle();
-      }
-    } // else its connection has ended meanwhile, and that was counted then
+      locked(todo -> place(slot, SlotState.IN_USE, todo));
+    } else if (table.putBack(slot) && attention) {
+      settle();
+    }
   }
 
-  private void place(Slot slot, SlotState expected) {
-    Todo todo = new Todo();
-    lock.lock();
-    try {
-      if (slot.state() == expected) {
-        placeOpen(slot, expected, todo);
-      }
-      publishAttention();
-    } finally {
-      lock.unlock();
-    }
-    run(todo);
+  /** HikariCP's test of the connection has ended well. */
+  void checked(Slot slot) {
+    locked(todo -> place(slot, SlotState.CHECKING, todo));
   }
 
-  /** Gives an open slot to whom it belongs now. */
-  private void placeOpen(Slot slot, SlotState from, Todo todo) {
-    if (opening + open > allowed()) {
-      beginClose(slot, from, todo);
-      return;
+  /** Gives a slot in that open state to whom it belongs now. */
+  private void place(Slot slot, SlotState from, SlotWork.Todo todo) {
+    if (slot.state() != from) {
+      return; // its connection has ended meanwhile, and that was counted then
     }
-    if (from == SlotState.IN_USE) {
-      Waiter next = waiters.poll();
-      if (next != null) {
-        hand(slot, next, todo);
-      } else if (slot.transition(SlotState.IN_USE, SlotState.IDLE)) {
-        inUse.decrementAndGet();
-      }
-    } else if (slot.transition(from, SlotState.IDLE)) {
+    if (isSurplus()) {
+      close(slot, from, todo);
+    } else if (from == SlotState.CHECKING) {
+      slot.transition(SlotState.CHECKING, SlotState.IDLE);
       serveFromIdle(todo);
+    } else if (waiters.isEmpty()) {
+      table.putBack(slot);
+    } else {
+      hand(slot, todo);
     }
+    publishAttention();
   }
 
-  private static void hand(Slot slot, Waiter waiter, Todo todo) {
-    waiter.serve(slot);
-    todo.wake.add(waiter.thread);
+  private boolean isSurplus() {
+    return table.opening() + table.open() > allowed();
   }
 
-  private void beginClose(Slot slot, SlotState from, Todo todo) {
-    if (slot.transition(from, SlotState.CLOSING)) {
-      if (from == SlotState.IN_USE) {
-        inUse.decrementAndGet();
-      }
-      open--;
-      closing++;
-      todo.retire.add(slot);
+  private void hand(Slot slot, SlotWork.Todo todo) {
+    Waiter first = waiters.poll();
+    if (first == null) {
+      throw new IllegalStateException("nobody waits for " + slot);
+    }
+    first.serve(slot);
+    todo.wake(first.thread);
+  }
+
+  private void close(Slot slot, SlotState from, SlotWork.Todo todo) {
+    if (table.beginClosing(slot, from)) {
+      todo.retire(slot);
     }
   }
 
@@ -267,7 +161,7 @@ final class SlotGate {
    * @param again whether the waiter had its turn before and goes to the head of the queue
    */
   void await(Waiter waiter, long deadline, boolean again) {
-    enlist(waiter, again);
+    locked(todo -> enlist(waiter, again, todo));
     while (!waiter.isDone()) {
       if (Thread.interrupted()) {
         if (cancel(waiter)) {
@@ -285,34 +179,32 @@ final class SlotGate {
     }
   }
 
-  private void enlist(Waiter waiter, boolean again) {
-    Todo todo = new Todo();
-    lock.lock();
-    try {
-      if (again) {
-        waiters.addFirst(waiter);
-      } else {
-        waiters.addLast(waiter);
-      }
-      attention = true;
-      settle(todo);
-      if (waiter.isQueued()) {
-        if (waiters.size() > opening) {
-          waiter.findPoolExhausted();
-        }
-        if (!again && maxWaiters > 0 && waiters.size() - opening > maxWaiters) {
-          waiters.remove(waiter);
-          waiter.fail(
-              new BorrowFailure.TooManyWaiters(usageNow(PoolUsage.Counters.NONE), maxWaiters));
-          publishAttention();
-        } else {
-          noteDemand(todo);
-        }
-      }
-    } finally {
-      lock.unlock();
+  private void enlist(Waiter waiter, boolean again, SlotWork.Todo todo) {
+    if (again) {
+      waiters.addFirst(waiter);
+    } else {
+      waiters.addLast(waiter);
     }
-    run(todo);
+    attention = true;
+    settle(todo);
+    if (!waiter.isQueued()) {
+      return;
+    }
+    int unhelped = waiters.size() - table.opening();
+    if (unhelped > 0) {
+      waiter.findPoolExhausted();
+    }
+    if (!again && maxWaiters > 0 && unhelped > maxWaiters) {
+      waiters.remove(waiter);
+      waiter.fail(new BorrowFailure.TooManyWaiters(usageNow(PoolUsage.Counters.NONE), maxWaiters));
+      publishAttention();
+    } else {
+      int level = level();
+      meter.raise(level);
+      if (meter.mustTell(level)) {
+        todo.demandRose();
+      }
+    }
   }
 
   /**
@@ -332,50 +224,32 @@ final class SlotGate {
     }
   }
 
-  private void noteDemand(Todo todo) {
-    int level = level();
-    meter.raise(level);
-    if (level > told && !rosePending) {
-      rosePending = true;
-      todo.rose = true;
-    }
-  }
-
   /** What could be used now. An opening is for a waiting thread and not counted beside it. */
   private int level() {
-    return Math.min(cap, inUse.get() + Math.max(waiters.size(), opening));
+    return Math.min(cap, table.inUse() + Math.max(waiters.size(), table.opening()));
   }
 
   // ------------------------------------------------------------------ what becomes of slots
 
   /** An opening has succeeded. */
   void opened(Slot slot) {
-    Todo todo = new Todo();
-    lock.lock();
-    try {
-      if (slot.state() != SlotState.OPENING) {
-        return;
-      }
-      opening--;
-      open++;
-      backoff.succeeded();
-      slot.usedAt = ticks;
-      slot.openedAt = ticker.nanos();
-      Waiter next = opening + open > allowed() ? null : waiters.poll();
-      if (opening + open > allowed()) {
-        beginClose(slot, SlotState.OPENING, todo);
-      } else if (next == null) {
-        slot.transition(SlotState.OPENING, SlotState.IDLE);
-      } else {
-        slot.transition(SlotState.OPENING, SlotState.IN_USE);
-        meter.raise(inUse.incrementAndGet());
-        hand(slot, next, todo);
-      }
-      settle(todo);
-    } finally {
-      lock.unlock();
-    }
-    run(todo);
+    locked(
+        todo -> {
+          if (slot.state() != SlotState.OPENING) {
+            return;
+          }
+          backoff.succeeded();
+          if (isSurplus()) {
+            table.endOpening(slot, SlotState.CLOSING, ticker.nanos());
+            todo.retire(slot);
+          } else if (waiters.isEmpty()) {
+            table.endOpening(slot, SlotState.IDLE, ticker.nanos());
+          } else {
+            table.endOpening(slot, SlotState.IN_USE, ticker.nanos());
+            hand(slot, todo);
+          }
+          settle(todo);
+        });
   }
 
   /**
@@ -385,73 +259,35 @@ final class SlotGate {
    *     is closing
    */
   void openFailed(Slot slot, SQLException failure, boolean nothingLeft) {
-    Todo todo = new Todo();
-    lock.lock();
-    try {
-      if (slot.state() == SlotState.OPENING) {
-        opening--;
-        if (nothingLeft) {
-          slot.transition(SlotState.OPENING, SlotState.EMPTY);
-        } else {
-          slot.transition(SlotState.OPENING, SlotState.CLOSING);
-          closing++;
-        }
-        slot.since = ticker.nanos();
-      }
-      backoff.failed(failure, OpenBackoff.Kind.of(failure), ticker.nanos());
-      settle(todo);
-    } finally {
-      lock.unlock();
-    }
-    run(todo);
+    locked(
+        todo -> {
+          long now = ticker.nanos();
+          table.failOpening(slot, nothingLeft ? SlotState.EMPTY : SlotState.CLOSING, now);
+          backoff.failed(failure, OpenBackoff.Kind.of(failure), now);
+          settle(todo);
+        });
   }
 
   /** The slot's connection is ending, by whatever cause. Takes it away from a borrower. */
   void closing(Slot slot) {
-    lock.lock();
-    try {
-      while (true) {
-        SlotState state = slot.state();
-        if (!state.isOpen() && state != SlotState.OPENING) {
-          return;
-        }
-        if (slot.transition(state, SlotState.CLOSING)) {
-          if (state == SlotState.IN_USE) {
-            inUse.decrementAndGet();
-          }
-          if (state == SlotState.OPENING) {
-            opening--;
+    locked(
+        todo -> {
+          if (table.end(slot) == SlotState.OPENING) {
             backoff.failed(
                 new SQLException("the new connection could not be set up"),
                 OpenBackoff.Kind.TRANSIENT,
                 ticker.nanos());
-          } else {
-            open--;
           }
-          closing++;
-          return;
-        }
-      }
-    } finally {
-      lock.unlock();
-    }
+        });
   }
 
   /** The closing slot's backend is gone. */
   void gone(Slot slot) {
-    Todo todo = new Todo();
-    lock.lock();
-    try {
-      if (slot.transition(SlotState.CLOSING, SlotState.EMPTY)) {
-        closing--;
-        slot.physical = null;
-        slot.since = ticker.nanos();
-      }
-      settle(todo);
-    } finally {
-      lock.unlock();
-    }
-    run(todo);
+    locked(
+        todo -> {
+          table.empty(slot, ticker.nanos());
+          settle(todo);
+        });
   }
 
   /**
@@ -462,45 +298,24 @@ final class SlotGate {
   boolean checking(Slot slot, PhysicalConnection physical) {
     lock.lock();
     try {
-      if (slot.physical == physical && slot.transition(SlotState.IN_USE, SlotState.CHECKING)) {
-        inUse.decrementAndGet();
-        return true;
-      }
-      return false;
+      return slot.physical == physical && table.beginCheck(slot);
     } finally {
       lock.unlock();
     }
-  }
-
-  /** HikariCP's test of the connection has ended well. */
-  void checked(Slot slot) {
-    place(slot, SlotState.CHECKING);
   }
 
   // ------------------------------------------------------------------ what the owner decides
 
-  void limit(int slotsGranted) {
-    change(() -> limit = Math.min(slotsGranted, cap));
+  void limit(int slots) {
+    decide(() -> limit = Math.min(slots, cap));
   }
 
   void refuse(@Nullable String reason) {
-    change(() -> refused = reason);
+    decide(() -> refused = reason);
   }
 
   void close() {
-    change(() -> closed = true);
-  }
-
-  private void change(Runnable what) {
-    Todo todo = new Todo();
-    lock.lock();
-    try {
-      what.run();
-      settle(todo);
-    } finally {
-      lock.unlock();
-    }
-    run(todo);
+    decide(() -> closed = true);
   }
 
   /** Slots that may be opening or open. */
@@ -508,57 +323,46 @@ final class SlotGate {
     return closed || refused != null ? 0 : limit;
   }
 
-  boolean isClosed() {
-    lock.lock();
-    try {
-      return closed;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  /** Whether the opening of this slot is still of use: somebody waits and the limit allows it. */
-  boolean isWanted(Slot slot) {
-    lock.lock();
-    try {
-      return slot.state() == SlotState.OPENING && opening + open <= allowed();
-    } finally {
-      lock.unlock();
-    }
-  }
-
   // ------------------------------------------------------------------ deciding
 
   /** Brings slots, waiting threads and the limit together. */
   void settle() {
-    change(() -> settlePending = false);
+    decide(() -> settlePending = false);
   }
 
-  private void settle(Todo todo) {
+  private void decide(Runnable what) {
+    locked(
+        todo -> {
+          what.run();
+          settle(todo);
+        });
+  }
+
+  private void settle(SlotWork.Todo todo) {
     failIfShut(todo);
     serveFromIdle(todo);
     closeSurplus(todo);
     openForWaiters(todo);
-    if (!awake && (!waiters.isEmpty() || held() > 0)) {
+    if (!awake && (!waiters.isEmpty() || table.held() > 0)) {
       awake = true;
-      todo.awake = true;
+      todo.awake();
     }
     publishAttention();
   }
 
   private void publishAttention() {
-    boolean needed = !waiters.isEmpty() || closed || refused != null || opening + open > allowed();
+    boolean needed = !waiters.isEmpty() || closed || refused != null || isSurplus();
     if (attention != needed) {
       attention = needed;
     }
   }
 
-  private void failIfShut(Todo todo) {
+  private void failIfShut(SlotWork.Todo todo) {
     if (closed) {
       failAll(new BorrowFailure.Closed(), todo);
     } else if (refused != null) {
       failAll(new BorrowFailure.Refused(refused), todo);
-    } else if (!waiters.isEmpty() && open == 0) {
+    } else if (!waiters.isEmpty() && table.open() == 0) {
       SQLException hopeless = backoff.hopeless(ticker.nanos());
       if (hopeless != null) {
         failAll(new BorrowFailure.OpenFailed(hopeless), todo);
@@ -566,60 +370,45 @@ final class SlotGate {
     }
   }
 
-  private void failAll(BorrowFailure failure, Todo todo) {
+  private void failAll(BorrowFailure failure, SlotWork.Todo todo) {
     for (Waiter waiter = waiters.poll(); waiter != null; waiter = waiters.poll()) {
       waiter.fail(failure);
-      todo.wake.add(waiter.thread);
+      todo.wake(waiter.thread);
     }
   }
 
-  private void serveFromIdle(Todo todo) {
-    while (!waiters.isEmpty() && opening + open <= allowed() && inUse.get() < open) {
-      Slot slot = takeWarmest();
+  private void serveFromIdle(SlotWork.Todo todo) {
+    while (!waiters.isEmpty() && !isSurplus() && table.mayHaveIdle()) {
+      Slot slot = table.takeWarmest();
       if (slot == null) {
         return;
       }
-      meter.raise(inUse.incrementAndGet());
-      Waiter next = waiters.poll();
-      if (next == null) {
-        throw new IllegalStateException("nobody waits");
-      }
-      hand(slot, next, todo);
+      hand(slot, todo);
     }
   }
 
   /** Closes idle slots beyond the limit; those in use follow as they come back. */
-  private void closeSurplus(Todo todo) {
-    if (opening + open <= allowed()) {
+  private void closeSurplus(SlotWork.Todo todo) {
+    if (!isSurplus()) {
       return;
     }
     attention = true; // returns take the lock from here on; earlier ones are seen as idle below
-    Slot[] coldestFirst = slots.clone();
-    Arrays.sort(coldestFirst, SlotGate::byWarmth);
-    for (Slot slot : coldestFirst) {
-      if (opening + open <= allowed()) {
+    for (Slot slot : table.coldestFirst()) {
+      if (!isSurplus()) {
         return;
       }
-      if (slot.state() == SlotState.IDLE) {
-        beginClose(slot, SlotState.IDLE, todo);
-      }
+      close(slot, SlotState.IDLE, todo);
     }
   }
 
-  private static int byWarmth(Slot a, Slot b) {
-    return a.usedAt != b.usedAt
-        ? Integer.compare(a.usedAt, b.usedAt)
-        : Integer.compare(b.index, a.index);
-  }
-
-  private void openForWaiters(Todo todo) {
-    if (waiters.isEmpty() || allowed() <= held()) {
+  private void openForWaiters(SlotWork.Todo todo) {
+    if (waiters.isEmpty() || allowed() <= table.held()) {
       return;
     }
-    if (held() == 0) {
+    if (table.held() == 0) {
       limit = Math.min(limit, work.limitFromEmpty(limit));
     }
-    int room = allowed() - held();
+    int room = allowed() - table.held();
     if (room <= 0) {
       return;
     }
@@ -628,70 +417,27 @@ final class SlotGate {
     if (pause > 0) {
       if (!settlePending) {
         settlePending = true;
-        todo.settleAfter = pause;
+        todo.settleAfter(pause);
       }
       return;
     }
-    int useful = 0;
-    for (Slot slot : slots) {
-      if (slot.state() == SlotState.OPENING && now - slot.since < SLOW_OPENING_NANOS) {
-        useful++;
-      }
-    }
-    int wanted = Math.min(Math.min(waiters.size(), backoff.atOnce()) - useful, room);
-    for (int i = 0; i < wanted; i++) {
-      Slot slot = emptySlot(now);
-      slot.transition(SlotState.EMPTY, SlotState.OPENING);
-      slot.since = now;
-      opening++;
-      todo.open.add(slot);
+    int wanted = Math.min(waiters.size(), backoff.atOnce()) - table.usefulOpenings(now);
+    for (int i = 0; i < Math.min(wanted, room); i++) {
+      todo.open(table.beginOpening(now, limit));
     }
   }
 
-  private Slot emptySlot(long now) {
-    Slot resting = null;
-    for (Slot slot : slots) {
-      if (slot.state() == SlotState.EMPTY) {
-        if (now - slot.openedAt >= REST_NANOS) {
-          return slot;
-        }
-        resting = slot;
-      }
-    }
-    if (resting != null && slots.length >= 2 * limit) {
-      return resting;
-    }
-    Slot slot = new Slot(nextIndex++);
-    slot.openedAt = now - REST_NANOS;
-    Slot[] more = Arrays.copyOf(slots, slots.length + 1);
-    more[slots.length] = slot;
-    slots = more;
-    return slot;
-  }
+  // ------------------------------------------------------------------ lock and work
 
-  private int held() {
-    return opening + open + closing;
-  }
-
-  private void run(Todo todo) {
-    for (Thread thread : todo.wake) {
-      LockSupport.unpark(thread);
+  private void locked(Consumer<SlotWork.Todo> what) {
+    SlotWork.Todo todo = new SlotWork.Todo();
+    lock.lock();
+    try {
+      what.accept(todo);
+    } finally {
+      lock.unlock();
     }
-    for (Slot slot : todo.retire) {
-      work.retire(slot);
-    }
-    for (Slot slot : todo.open) {
-      work.open(slot);
-    }
-    if (todo.rose) {
-      work.demandRose();
-    }
-    if (todo.settleAfter > 0) {
-      work.settleAfter(todo.settleAfter);
-    }
-    if (todo.awake) {
-      work.awake();
-    }
+    todo.run(work);
   }
 
   // ------------------------------------------------------------------ looking
@@ -700,27 +446,22 @@ final class SlotGate {
    * To be called every fraction of a second while the gate is in use.
    *
    * @return false if nothing is held, wanted or waited for any more, and no call is needed until
-   *     {@link Work#awake}
+   *     {@link SlotWork#awake}
    */
   boolean tick() {
-    Todo todo = new Todo();
-    boolean goOn;
-    lock.lock();
-    try {
-      ticks++;
-      int peak = meter.at(ticker.nanos(), level());
-      if (peak > told && !rosePending) {
-        rosePending = true;
-        todo.rose = true;
-      }
-      settle(todo);
-      goOn = peak > 0 || held() > 0 || !waiters.isEmpty();
-      awake = goOn;
-    } finally {
-      lock.unlock();
-    }
-    run(todo);
-    return goOn;
+    boolean[] goOn = new boolean[1];
+    locked(
+        todo -> {
+          table.tick();
+          int demand = meter.at(ticker.nanos(), level());
+          if (meter.mustTell(demand)) {
+            todo.demandRose();
+          }
+          settle(todo);
+          goOn[0] = demand > 0 || table.held() > 0 || !waiters.isEmpty();
+          awake = goOn[0];
+        });
+    return goOn[0];
   }
 
   /** The figures, all of one moment. */
@@ -735,56 +476,37 @@ final class SlotGate {
 
   /** As {@link #usage}, for a report: a rise above this demand is called out. */
   PoolUsage report(PoolUsage.Counters counters) {
-    Todo todo = new Todo();
-    PoolUsage usage;
     lock.lock();
     try {
-      usage = usageNow(counters);
-      told = usage.demand();
-      rosePending = false;
+      PoolUsage usage = usageNow(counters);
+      meter.told(usage.demand());
+      return usage;
     } finally {
       lock.unlock();
     }
-    run(todo);
-    return usage;
   }
 
   private PoolUsage usageNow(PoolUsage.Counters counters) {
     long now = ticker.nanos();
-    int used = Math.min(open, Math.max(0, inUse.get()));
+    int used = Math.min(table.open(), Math.max(0, table.inUse()));
     Waiter first = waiters.first();
-    List<Integer> pids = new ArrayList<>();
-    for (Slot slot : slots) {
-      PhysicalConnection physical = slot.physical;
-      SlotState state = slot.state();
-      if (physical != null && physical.pid != 0 && (state.isOpen() || state == SlotState.CLOSING)) {
-        pids.add(physical.pid);
-      }
-    }
-    pids.sort(null);
     return new PoolUsage(
         limit,
         Math.min(cap, meter.at(now, level())),
         waiters.size(),
         first == null ? 0 : Math.max(0, now - first.since),
         used,
-        open - used,
-        opening,
-        open,
-        closing,
-        pids,
+        table.open() - used,
+        table.opening(),
+        table.open(),
+        table.closing(),
+        table.pids(),
         counters);
   }
 
   /** Whether the calling thread has a connection of this gate. */
   boolean callerHoldsOne() {
-    long thread = Thread.currentThread().getId();
-    for (Slot slot : slots) {
-      if (slot.state() == SlotState.IN_USE && slot.borrowerThread == thread) {
-        return true;
-      }
-    }
-    return false;
+    return table.callerHoldsOne();
   }
 
   /** Why the last opening failed; null if it succeeded. */
@@ -798,60 +520,28 @@ final class SlotGate {
   }
 
   /** All slots, in any state. */
-  Collection<Slot> slots() {
-    return List.of(slots);
+  List<Slot> slots() {
+    return table.slots();
   }
 
   /** Gives up empty slots that were not used for that long. */
   List<Slot> dropUnused(long nanos) {
     lock.lock();
     try {
-      long now = ticker.nanos();
-      List<Slot> dropped = new ArrayList<>();
-      List<Slot> kept = new ArrayList<>();
-      for (Slot slot : slots) {
-        boolean drop =
-            slot.state() == SlotState.EMPTY
-                && now - slot.since >= nanos
-                && slot.transition(SlotState.EMPTY, SlotState.DROPPED);
-        (drop ? dropped : kept).add(slot);
-      }
-      if (!dropped.isEmpty()) {
-        slots = kept.toArray(new Slot[0]);
-        Arrays.fill(affinity, null);
-      }
-      return dropped;
+      return table.drop(ticker.nanos(), nanos);
     } finally {
       lock.unlock();
     }
   }
 
-  /** Fails if the figures contradict each other or the rules. */
+  /** Fails if the figures contradict each other. */
   void checkInvariants() {
     lock.lock();
     try {
-      int[] counted = new int[SlotState.values().length];
-      for (Slot slot : slots) {
-        counted[slot.state().ordinal()]++;
-      }
-      int openCounted =
-          counted[SlotState.IDLE.ordinal()]
-              + counted[SlotState.IN_USE.ordinal()]
-              + counted[SlotState.CHECKING.ordinal()];
-      require(counted[SlotState.OPENING.ordinal()] == opening, "opening");
-      require(openCounted == open, "open");
-      require(counted[SlotState.CLOSING.ordinal()] == closing, "closing");
-      require(counted[SlotState.DROPPED.ordinal()] == 0, "dropped");
+      table.checkInvariants();
       waiters.checkInvariants();
     } finally {
       lock.unlock();
-    }
-  }
-
-  private void require(boolean holds, String what) {
-    if (!holds) {
-      throw new IllegalStateException(
-          "slots are " + Arrays.toString(slots) + ", but the figure of those " + what + " differs");
     }
   }
 }

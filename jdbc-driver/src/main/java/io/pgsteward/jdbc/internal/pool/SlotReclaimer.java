@@ -24,6 +24,9 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   /** How long an empty slot keeps its HikariCP pool. */
   private static final long PARKED_NANOS = TimeUnit.SECONDS.toNanos(60);
 
+  /** HikariCP adds a new connection within microseconds, unless its thread gets no time. */
+  private static final long FORGOTTEN_NANOS = TimeUnit.SECONDS.toNanos(5);
+
   /** A slot whose backend nobody has seen exit. */
   private record Lost(Wires wires, int pid, long since) {}
 
@@ -73,24 +76,29 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
     }
   }
 
-  /** HikariCP tests the connection; offers the slot again when it has ended. */
+  /** HikariCP has the connection, to test it or to add it; offers the slot when it has ended. */
   void watchTest(Slot slot) {
-    runtime
-        .timer()
-        .schedule(
-            () -> {
-              SlotPool pool = slot.pool;
-              if (slot.state() != SlotState.CHECKING || pool == null) {
-                return;
-              }
-              if (pool.isIdle()) {
-                gate.checked(slot);
-              } else {
-                watchTest(slot);
-              }
-            },
-            REPEAT_MILLIS,
-            TimeUnit.MILLISECONDS);
+    watchTest(slot, ticker.nanos());
+  }
+
+  private void watchTest(Slot slot, long since) {
+    runtime.timer().schedule(() -> lookAtTest(slot, since), REPEAT_MILLIS, TimeUnit.MILLISECONDS);
+  }
+
+  private void lookAtTest(Slot slot, long since) {
+    SlotPool pool = slot.pool;
+    PhysicalConnection physical = slot.physical;
+    if (slot.state() != SlotState.CHECKING || pool == null || physical == null) {
+      return;
+    }
+    if (pool.isIdle()) {
+      gate.checked(slot);
+    } else if (pool.isEmpty() && ticker.nanos() - since > FORGOTTEN_NANOS) {
+      // HikariCP has given the connection up without closing it.
+      runtime.cleaner().execute(physical::closeQuietly);
+    } else {
+      watchTest(slot, since);
+    }
   }
 
   @Override

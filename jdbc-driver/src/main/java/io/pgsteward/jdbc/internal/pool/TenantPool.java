@@ -315,7 +315,7 @@ public final class TenantPool implements AutoCloseable {
   }
 
   /** What the gate wants done. */
-  private final class GateWork implements SlotGate.Work {
+  private final class GateWork implements SlotWork {
 
     @Override
     public void open(Slot slot) {

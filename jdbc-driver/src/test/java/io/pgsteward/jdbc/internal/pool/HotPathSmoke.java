@@ -2,7 +2,6 @@ package io.pgsteward.jdbc.internal.pool;
 
 import com.zaxxer.hikari.HikariConfig;
 import com.zaxxer.hikari.pool.HikariPool;
-import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
 import java.sql.Connection;
 import java.sql.SQLException;
@@ -10,10 +9,6 @@ import java.util.Arrays;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
-import java.util.logging.Logger;
-import javax.sql.DataSource;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Prints what getConnection and close cost beside bare HikariCP, in one run and interleaved. For a
@@ -31,7 +26,9 @@ final class HotPathSmoke {
     int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 7;
     StubDriver driver = new StubDriver();
     HikariConfig config = new HikariConfig();
-    config.setDataSource(new StubSource(driver));
+    config.setDataSource(
+        new StubDataSource(
+            () -> Objects.requireNonNull(driver.connect("jdbc:stub:", new Properties()))));
     config.setMaximumPoolSize(10);
     config.setPoolName("bare");
     HikariPool bare = new HikariPool(config);
@@ -106,50 +103,6 @@ final class HotPathSmoke {
   /** Time of the thread, so that other work on the machine counts less. */
   private static long cpu() {
     return ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
-  }
-
-  private record StubSource(StubDriver driver) implements DataSource {
-
-    @Override
-    public Connection getConnection() throws SQLException {
-      return Objects.requireNonNull(driver.connect("jdbc:stub:", new Properties()));
-    }
-
-    @Override
-    public Connection getConnection(String user, String password) throws SQLException {
-      return getConnection();
-    }
-
-    @Override
-    public @Nullable PrintWriter getLogWriter() {
-      return null;
-    }
-
-    @Override
-    public void setLogWriter(@Nullable PrintWriter out) {}
-
-    @Override
-    public void setLoginTimeout(int seconds) {}
-
-    @Override
-    public int getLoginTimeout() {
-      return (int) TimeUnit.SECONDS.toSeconds(1);
-    }
-
-    @Override
-    public Logger getParentLogger() {
-      return Logger.getGlobal();
-    }
-
-    @Override
-    public <T> T unwrap(Class<T> type) throws SQLException {
-      throw new SQLException();
-    }
-
-    @Override
-    public boolean isWrapperFor(Class<?> type) {
-      return false;
-    }
   }
 
   private HotPathSmoke() {}
