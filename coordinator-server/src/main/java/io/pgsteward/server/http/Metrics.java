@@ -44,6 +44,10 @@ final class Metrics {
               i -> i.budget().foreignPeak()),
           of("pgsteward.budget.margin", "connections kept free", i -> i.budget().margin()),
           of(
+              "pgsteward.budget.held.back",
+              "connections not given out before a full window was observed",
+              i -> i.budget().heldBack()),
+          of(
               "pgsteward.budget.deficit",
               "by how much the parts of the budget pass max_connections",
               i -> i.budget().deficit()),

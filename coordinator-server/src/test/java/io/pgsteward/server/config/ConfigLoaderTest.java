@@ -124,6 +124,20 @@ class ConfigLoaderTest {
     }
 
     @Test
+    void is_what_the_documentation_shows() throws Exception {
+      Files.writeString(directory.resolve("operator.token"), "op-token\n");
+      String page = Files.readString(Path.of("../docs/configuration.md"));
+      int begin = page.indexOf("    listen: ");
+      String shown = page.substring(begin, page.indexOf("\n\n", begin)).indent(-4);
+
+      ServerConfig config = load(shown);
+
+      assertThat(config.lease()).isEqualTo(Duration.ofSeconds(15));
+      assertThat(config.instances().get(0).policies().exactTenants()).hasSize(2);
+      assertThat(config.tokens().operators()).hasSize(1);
+    }
+
+    @Test
     void that_says_little_gets_the_defaults() throws Exception {
       ServerConfig config = load(MAIN);
 
