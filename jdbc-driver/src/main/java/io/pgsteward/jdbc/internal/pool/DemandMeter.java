@@ -33,11 +33,13 @@ final class DemandMeter {
     partSince = now;
   }
 
-  /** The level has been reached in the part that is being filled. */
-  void raise(int level) {
-    if (level > filling.get()) {
-      filling.accumulateAndGet(level, Math::max);
-    }
+  /**
+   * The level has been reached in the part that is being filled.
+   *
+   * @return whether it is the highest of this part so far
+   */
+  boolean raise(int level) {
+    return level > filling.get() && filling.accumulateAndGet(level, Math::max) == level;
   }
 
   /**

@@ -37,6 +37,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Thread-safe as sockets are: several threads may close, one reads and one writes.
  */
+@SuppressWarnings("UnsynchronizedOverridesSynchronized") // the other socket locks for itself
 final class LingeringSocket extends Socket {
 
   private static final int PROBE_MILLIS = 1;

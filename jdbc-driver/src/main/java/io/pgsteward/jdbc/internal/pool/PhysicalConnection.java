@@ -59,6 +59,7 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
   private final AtomicBoolean closing = new AtomicBoolean();
   private final AtomicBoolean closed = new AtomicBoolean();
   private volatile boolean closeFailed;
+  private volatile @Nullable SQLException setupFailure;
 
   @SuppressWarnings("unused") // through LENT_AS
   private @Nullable Connection lentAs;
@@ -113,6 +114,64 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
       wanted = (int) Math.min(milliseconds, left);
     }
     raw.setNetworkTimeout(executor, wanted);
+  }
+
+  /** What went wrong while HikariCP set the connection up. */
+  SQLException setupFailure() {
+    SQLException known = setupFailure;
+    return known != null ? known : new SQLException("a new connection could not be set up");
+  }
+
+  private SQLException noted(SQLException failure) {
+    setupFailure = failure;
+    return failure;
+  }
+
+  // The calls of HikariCP's set-up: it tells nobody why one of them failed.
+
+  @Override
+  public void setReadOnly(boolean readOnly) throws SQLException {
+    try {
+      raw.setReadOnly(readOnly);
+    } catch (SQLException e) {
+      throw noted(e);
+    }
+  }
+
+  @Override
+  public void setAutoCommit(boolean autoCommit) throws SQLException {
+    try {
+      raw.setAutoCommit(autoCommit);
+    } catch (SQLException e) {
+      throw noted(e);
+    }
+  }
+
+  @Override
+  public void setTransactionIsolation(int level) throws SQLException {
+    try {
+      raw.setTransactionIsolation(level);
+    } catch (SQLException e) {
+      throw noted(e);
+    }
+  }
+
+  @Override
+  public int getTransactionIsolation() throws SQLException {
+    try {
+      return raw.getTransactionIsolation();
+    } catch (SQLException e) {
+      throw noted(e);
+    }
+  }
+
+  @Override
+  public void setSchema(@Nullable String schema) throws SQLException {
+    try {
+      raw.setSchema(schema);
+    } catch (SQLException e) {
+      throw noted(e);
+    }
   }
 
   @Override

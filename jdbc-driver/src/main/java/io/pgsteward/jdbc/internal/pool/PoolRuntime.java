@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Future;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
@@ -12,6 +13,8 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Clock and threads that all pools of one member share. The member owns it: it closes its pools
@@ -23,6 +26,8 @@ import java.util.concurrent.atomic.AtomicInteger;
  * nothing of ours may wait behind that.
  */
 public final class PoolRuntime implements AutoCloseable {
+
+  private static final Logger LOG = LoggerFactory.getLogger(PoolRuntime.class);
 
   private static final int HOUSEKEEPERS = 4;
   private static final int CLEANERS = 4;
@@ -97,9 +102,18 @@ public final class PoolRuntime implements AutoCloseable {
     return housekeeper;
   }
 
-  /** For our own short tasks; they never block. */
-  ScheduledExecutorService timer() {
-    return timer;
+  /** Runs a task of ours after that time; it never blocks. */
+  Future<?> after(long nanos, Runnable task) {
+    return timer.schedule(() -> guarded(task), nanos, TimeUnit.NANOSECONDS);
+  }
+
+  /** A failure in one task must not end what it would have scheduled next without a word. */
+  private static void guarded(Runnable task) {
+    try {
+      task.run();
+    } catch (RuntimeException e) {
+      LOG.error("A task of the connection pools has failed", e);
+    }
   }
 
   /** For closing HikariCP pools and other work that blocks. */

@@ -8,6 +8,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -74,6 +75,9 @@ final class SlotGate {
   /** Whether a borrower or a return must take the lock: somebody waits, or slots must close. */
   private volatile boolean attention;
 
+  /** Whether {@link #tick} is being called; written under the lock. */
+  private volatile boolean awake;
+
   // All that follows is guarded by the lock.
   private final WaiterQueue waiters = new WaiterQueue();
   private final OpenBackoff backoff =
@@ -81,7 +85,6 @@ final class SlotGate {
   private int limit;
   private boolean closed;
   private @Nullable String refused;
-  private boolean awake;
   private boolean settlePending;
 
   SlotGate(Ticker ticker, SlotWork work, int limit, int cap, int maxWaiters) {
@@ -91,7 +94,7 @@ final class SlotGate {
     this.limit = Math.min(limit, cap);
     this.maxWaiters = maxWaiters;
     this.meter = new DemandMeter(ticker.nanos());
-    this.table = new SlotTable(meter);
+    this.table = new SlotTable(meter, this::wakeUp);
   }
 
   // ------------------------------------------------------------------ taking and giving back
@@ -211,17 +214,15 @@ final class SlotGate {
    * @return false if the waiter was served or failed in the last moment
    */
   private boolean cancel(Waiter waiter) {
-    lock.lock();
-    try {
-      if (!waiter.isQueued()) {
-        return false;
-      }
-      waiters.remove(waiter);
-      publishAttention();
-      return true;
-    } finally {
-      lock.unlock();
-    }
+    return ask(
+        todo -> {
+          boolean waiting = waiter.isQueued();
+          if (waiting) {
+            waiters.remove(waiter);
+            publishAttention();
+          }
+          return waiting;
+        });
   }
 
   /** What could be used now. An opening is for a waiting thread and not counted beside it. */
@@ -268,16 +269,21 @@ final class SlotGate {
         });
   }
 
-  /** The slot's connection is ending, by whatever cause. Takes it away from a borrower. */
-  void closing(Slot slot) {
-    locked(
+  /**
+   * The slot's connection is ending, by whatever cause. Takes it away from a borrower.
+   *
+   * @param setupFailure why, if it was not yet ready
+   * @return whether it was not yet ready
+   */
+  boolean closing(Slot slot, SQLException setupFailure) {
+    return ask(
         todo -> {
-          if (table.end(slot) == SlotState.OPENING) {
-            backoff.failed(
-                new SQLException("the new connection could not be set up"),
-                OpenBackoff.Kind.TRANSIENT,
-                ticker.nanos());
+          boolean opening = table.end(slot) == SlotState.OPENING;
+          if (opening) {
+            backoff.failed(setupFailure, OpenBackoff.Kind.of(setupFailure), ticker.nanos());
           }
+          settle(todo);
+          return opening;
         });
   }
 
@@ -296,12 +302,7 @@ final class SlotGate {
    * @return whether the slot was still the borrower's
    */
   boolean checking(Slot slot, PhysicalConnection physical) {
-    lock.lock();
-    try {
-      return slot.physical == physical && table.beginCheck(slot);
-    } finally {
-      lock.unlock();
-    }
+    return ask(todo -> slot.physical == physical && table.beginCheck(slot));
   }
 
   // ------------------------------------------------------------------ what the owner decides
@@ -343,11 +344,22 @@ final class SlotGate {
     serveFromIdle(todo);
     closeSurplus(todo);
     openForWaiters(todo);
-    if (!awake && (!waiters.isEmpty() || table.held() > 0)) {
+    if (!awake && isActive()) {
       awake = true;
       todo.awake();
     }
     publishAttention();
+  }
+
+  private boolean isActive() {
+    return !waiters.isEmpty() || table.inUse() + table.opening() + table.closing() > 0;
+  }
+
+  /** Demand has reached a new peak on the short path. */
+  private void wakeUp() {
+    if (!awake) {
+      settle();
+    }
   }
 
   private void publishAttention() {
@@ -430,14 +442,24 @@ final class SlotGate {
   // ------------------------------------------------------------------ lock and work
 
   private void locked(Consumer<SlotWork.Todo> what) {
+    ask(
+        todo -> {
+          what.accept(todo);
+          return true;
+        });
+  }
+
+  private boolean ask(Predicate<SlotWork.Todo> what) {
     SlotWork.Todo todo = new SlotWork.Todo();
+    boolean answer;
     lock.lock();
     try {
-      what.accept(todo);
+      answer = what.test(todo);
     } finally {
       lock.unlock();
     }
     todo.run(work);
+    return answer;
   }
 
   // ------------------------------------------------------------------ looking
@@ -445,12 +467,11 @@ final class SlotGate {
   /**
    * To be called every fraction of a second while the gate is in use.
    *
-   * @return false if nothing is held, wanted or waited for any more, and no call is needed until
+   * @return false if nothing is used, wanted or under way any more, and no call is needed until
    *     {@link SlotWork#awake}
    */
   boolean tick() {
-    boolean[] goOn = new boolean[1];
-    locked(
+    return ask(
         todo -> {
           table.tick();
           int demand = meter.at(ticker.nanos(), level());
@@ -458,10 +479,9 @@ final class SlotGate {
             todo.demandRose();
           }
           settle(todo);
-          goOn[0] = demand > 0 || table.held() > 0 || !waiters.isEmpty();
-          awake = goOn[0];
+          awake = demand > 0 || isActive();
+          return awake;
         });
-    return goOn[0];
   }
 
   /** The figures, all of one moment. */

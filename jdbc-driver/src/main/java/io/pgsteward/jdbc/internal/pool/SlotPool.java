@@ -143,6 +143,7 @@ final class SlotPool {
    * {@link Owner#returned} and {@link Owner#ready} come a moment before HikariCP has the
    * connection. Waits that moment, so that HikariCP is not asked in vain.
    */
+  @SuppressWarnings("ThreadPriorityCheck") // the other thread is a few instructions from done
   private boolean hasComeBack(PhysicalConnection physical) {
     for (int i = 0; i < SPINS + YIELDS; i++) {
       if (hikari.getIdleConnections() > 0) {

@@ -1,14 +1,23 @@
 package io.pgsteward.jdbc.internal.pool;
 
 import io.pgsteward.model.Ticker;
+import java.sql.Connection;
+import java.sql.SQLException;
 import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Sees every connection of a pool to its end: takes idle ones out of HikariCP's hands, learns when
@@ -17,9 +26,9 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class SlotReclaimer implements PhysicalConnection.Owner {
 
-  static final long TICK_MILLIS = 250;
+  private static final Logger LOG = LoggerFactory.getLogger(SlotReclaimer.class);
 
-  private static final long REPEAT_MILLIS = 5;
+  private static final long REPEAT_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   /** How long an empty slot keeps its HikariCP pool. */
   private static final long PARKED_NANOS = TimeUnit.SECONDS.toNanos(60);
@@ -35,16 +44,27 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   private final Ticker ticker;
   private final PoolEvents events;
   private final SlotGate gate;
+  private final Supplier<@Nullable Connection> tryBorrow;
+  private final AtomicBoolean asking = new AtomicBoolean();
   private final Map<Slot, Lost> lost = new ConcurrentHashMap<>();
   private final CountDownLatch empty = new CountDownLatch(1);
   private final AtomicInteger shuttingDown = new AtomicInteger();
   private final AtomicLong closed = new AtomicLong();
+  private final AtomicLong failedSetups = new AtomicLong();
   private final AtomicLong unconfirmed = new AtomicLong();
   private final AtomicLong gaveUp = new AtomicLong();
   private volatile boolean poolClosed;
 
+  /**
+   * @param tryBorrow a connection that is idle now, or null
+   */
   SlotReclaimer(
-      TenantPoolSettings settings, PoolRuntime runtime, PoolEvents events, SlotGate gate) {
+      TenantPoolSettings settings,
+      PoolRuntime runtime,
+      PoolEvents events,
+      SlotGate gate,
+      Supplier<@Nullable Connection> tryBorrow) {
+    this.tryBorrow = tryBorrow;
     this.settings = settings;
     this.runtime = runtime;
     this.ticker = runtime.ticker();
@@ -64,9 +84,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
     }
     pool.evict();
     if (!physical.isClosing()) {
-      runtime
-          .timer()
-          .schedule(() -> retireAgain(slot, physical), REPEAT_MILLIS, TimeUnit.MILLISECONDS);
+      var unused = runtime.after(REPEAT_NANOS, () -> retireAgain(slot, physical));
     }
   }
 
@@ -82,7 +100,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   }
 
   private void watchTest(Slot slot, long since) {
-    runtime.timer().schedule(() -> lookAtTest(slot, since), REPEAT_MILLIS, TimeUnit.MILLISECONDS);
+    var unused = runtime.after(REPEAT_NANOS, () -> lookAtTest(slot, since));
   }
 
   private void lookAtTest(Slot slot, long since) {
@@ -104,7 +122,11 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   @Override
   public void closing(PhysicalConnection physical) {
     Slot slot = physical.slot;
-    gate.closing(slot);
+    SQLException setupFailure = physical.setupFailure();
+    if (gate.closing(slot, setupFailure)) {
+      failedSetups.incrementAndGet();
+      events.openFailed(setupFailure);
+    }
     SlotPool pool = slot.pool;
     if (pool != null && !pool.isEmpty()) {
       pool.takeBack();
@@ -147,6 +169,28 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
         });
   }
 
+  /** Asks PostgreSQL, over a connection that is idle anyhow, for the backends not yet seen gone. */
+  private void askPostgres() {
+    Set<Integer> pids = new HashSet<>();
+    lost.values().forEach(of -> pids.add(of.pid()));
+    pids.remove(0);
+    if (!pids.isEmpty() && asking.compareAndSet(false, true)) {
+      runtime.cleaner().execute(() -> askPostgres(pids));
+    }
+  }
+
+  private void askPostgres(Set<Integer> pids) {
+    try (Connection connection = tryBorrow.get()) {
+      if (connection != null) {
+        gone(BackendCheck.gone(connection, pids));
+      }
+    } catch (SQLException e) {
+      LOG.debug("{}: asking PostgreSQL for closing connections has failed", settings.tenant(), e);
+    } finally {
+      asking.set(false);
+    }
+  }
+
   /** Looks again at the closes that were not confirmed, and gives up those that never will be. */
   private void lookAgain() {
     long giveUp = settings.closeGiveUp().toNanos();
@@ -165,12 +209,13 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   }
 
   /**
-   * To be called every {@link #TICK_MILLIS} while the pool has slots.
+   * To be called every now and then while the pool has slots.
    *
    * @return slots that were given up
    */
   List<Slot> tick() {
     lookAgain();
+    askPostgres();
     List<Slot> dropped = gate.dropUnused(poolClosed ? 0 : PARKED_NANOS);
     dropped.forEach(this::shutDown);
     countDownIfEmpty();
@@ -238,6 +283,11 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
 
   long closed() {
     return closed.get();
+  }
+
+  /** Connections that were opened but could not be set up. */
+  long failedSetups() {
+    return failedSetups.get();
   }
 
   long unconfirmed() {

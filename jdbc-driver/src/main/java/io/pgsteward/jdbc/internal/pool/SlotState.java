@@ -21,28 +21,24 @@ enum SlotState {
   /** The slot was given up together with its HikariCP pool and is never used again. */
   DROPPED;
 
-  static {
-    allow(EMPTY, OPENING, DROPPED);
-    allow(OPENING, IDLE, IN_USE, CLOSING, EMPTY);
-    allow(IDLE, IN_USE, CLOSING);
-    allow(IN_USE, IDLE, CHECKING, CLOSING);
-    allow(CHECKING, IDLE, CLOSING);
-    allow(CLOSING, EMPTY);
-  }
-
-  private static void allow(SlotState from, SlotState... next) {
-    int bits = 0;
-    for (SlotState state : next) {
-      bits |= 1 << state.ordinal();
-    }
-    from.next = bits;
-  }
-
-  private int next;
-
   /** Whether a slot may go from this state to that one. */
-  boolean mayBecome(SlotState state) {
-    return (next & 1 << state.ordinal()) != 0;
+  boolean mayBecome(SlotState next) {
+    if (this == IDLE) {
+      return next == IN_USE || next == CLOSING;
+    }
+    if (this == IN_USE) {
+      return next == IDLE || next == CHECKING || next == CLOSING;
+    }
+    if (this == EMPTY) {
+      return next == OPENING || next == DROPPED;
+    }
+    if (this == OPENING) {
+      return next == IDLE || next == IN_USE || next == CLOSING || next == EMPTY;
+    }
+    if (this == CHECKING) {
+      return next == IDLE || next == CLOSING;
+    }
+    return this == CLOSING && next == EMPTY;
   }
 
   /** Whether a connection is open: idle, in use or being tested. */

@@ -26,6 +26,7 @@ final class SlotTable {
   private static final long REST_NANOS = TimeUnit.MILLISECONDS.toNanos(40);
 
   private final DemandMeter meter;
+  private final Runnable onRise;
 
   /** Ascending by index; replaced as a whole. */
   private volatile Slot[] slots = new Slot[0];
@@ -45,9 +46,11 @@ final class SlotTable {
 
   /**
    * @param meter is told of every rise of the number in use
+   * @param onRise run without a lock when {@link #take} brings that number to a new peak
    */
-  SlotTable(DemandMeter meter) {
+  SlotTable(DemandMeter meter, Runnable onRise) {
     this.meter = meter;
+    this.onRise = onRise;
   }
 
   // ------------------------------------------------------------------ without the lock
@@ -65,7 +68,9 @@ final class SlotTable {
       }
       affinity[place] = slot;
     }
-    meter.raise(inUse.incrementAndGet());
+    if (meter.raise(inUse.incrementAndGet())) {
+      onRise.run();
+    }
     return slot;
   }
 
@@ -151,6 +156,7 @@ final class SlotTable {
     return inUse.get() < open;
   }
 
+  @SuppressWarnings("NonAtomicVolatileUpdate") // written under the lock alone
   void tick() {
     ticks++;
   }

@@ -5,9 +5,11 @@ import io.pgsteward.model.Ticker;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.Collection;
+import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -18,6 +20,11 @@ import org.jspecify.annotations.Nullable;
  */
 public final class TenantPool implements AutoCloseable {
 
+  private static final long TICK_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+
+  /** While nothing is in use or under way: only for slots that were not used for long. */
+  private static final long QUIET_TICK_NANOS = TimeUnit.SECONDS.toNanos(15);
+
   private final TenantPoolSettings settings;
   private final Ticker ticker;
   private final PoolRuntime runtime;
@@ -27,6 +34,11 @@ public final class TenantPool implements AutoCloseable {
   private final SlotReclaimer reclaimer;
   private final SlotOpener opener;
   private final ThreadFactory threads;
+
+  /** Guards {@code nextTick} and is held for nothing else. */
+  private final ReentrantLock tickLock = new ReentrantLock();
+
+  private @Nullable Future<?> nextTick;
 
   private final AtomicLong timedOut = new AtomicLong();
   private final AtomicLong opened = new AtomicLong();
@@ -55,7 +67,7 @@ public final class TenantPool implements AutoCloseable {
     this.gate =
         new SlotGate(
             ticker, new GateWork(), settings.initialLimit(), settings.cap(), settings.maxWaiters());
-    this.reclaimer = new SlotReclaimer(settings, runtime, events, gate);
+    this.reclaimer = new SlotReclaimer(settings, runtime, events, gate, this::tryBorrow);
     runtime.add(this);
   }
 
@@ -77,6 +89,15 @@ public final class TenantPool implements AutoCloseable {
       return waitForConnection(began == 0 ? ticker.nanos() : began, timeoutNanos, true);
     }
     return waitForConnection(ticker.nanos(), timeoutNanos, false);
+  }
+
+  /** A connection that is idle now, or null. */
+  private @Nullable Connection tryBorrow() {
+    Slot slot = gate.tryTake();
+    PhysicalConnection physical = slot == null ? null : slot.physical;
+    return slot == null || physical == null
+        ? null
+        : lend(slot, physical, settings.validationTimeout().toNanos());
   }
 
   private @Nullable Connection lend(Slot slot, PhysicalConnection physical, long nanos) {
@@ -197,7 +218,7 @@ public final class TenantPool implements AutoCloseable {
         timedOut.get(),
         opened.get(),
         reclaimer.closed(),
-        failedOpens.get(),
+        failedOpens.get() + reclaimer.failedSetups(),
         refused53300.get(),
         selfWaits.get(),
         reclaimer.unconfirmed(),
@@ -212,7 +233,7 @@ public final class TenantPool implements AutoCloseable {
   public void close() {
     gate.close();
     reclaimer.closePool();
-    wake();
+    tickAfter(0);
   }
 
   /**
@@ -298,19 +319,33 @@ public final class TenantPool implements AutoCloseable {
     events.opened(physical.pid, physical.openNanos);
   }
 
-  private void wake() {
-    runtime.timer().schedule(this::tick, SlotReclaimer.TICK_MILLIS, TimeUnit.MILLISECONDS);
+  // ------------------------------------------------------------------ ticking
+
+  /** Calls {@link #tick} after that time instead of whenever it was planned. */
+  private void tickAfter(long nanos) {
+    tickLock.lock();
+    try {
+      Future<?> planned = nextTick;
+      if (planned != null) {
+        planned.cancel(false);
+      }
+      nextTick = runtime.after(nanos, this::tick);
+    } finally {
+      tickLock.unlock();
+    }
   }
 
   private void tick() {
-    boolean goOn = gate.tick();
+    boolean active = gate.tick();
     for (Slot slot : reclaimer.tick()) {
       borrowedFromDropped.addAndGet(slot.borrows);
     }
     if (reclaimer.isEmpty()) {
       runtime.remove(this);
-    } else if (goOn || !gate.slots().isEmpty()) {
-      wake();
+    } else if (active) {
+      tickAfter(TICK_NANOS);
+    } else if (!gate.slots().isEmpty()) {
+      tickAfter(QUIET_TICK_NANOS);
     }
   }
 
@@ -339,7 +374,7 @@ public final class TenantPool implements AutoCloseable {
 
     @Override
     public void settleAfter(long nanos) {
-      runtime.timer().schedule(gate::settle, nanos, TimeUnit.NANOSECONDS);
+      var unused = runtime.after(nanos, gate::settle);
     }
 
     @Override
@@ -349,7 +384,7 @@ public final class TenantPool implements AutoCloseable {
 
     @Override
     public void awake() {
-      wake();
+      tickAfter(TICK_NANOS);
     }
   }
 

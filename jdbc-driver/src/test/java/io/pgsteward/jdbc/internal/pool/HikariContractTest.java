@@ -114,7 +114,7 @@ class HikariContractTest {
 
   @Test
   void created_is_told_at_the_end_of_a_failed_opening_too() throws Exception {
-    driver.failSetups = 1;
+    driver.failSetups.set(1);
     config.setReadOnly(true);
     HikariPool other = start(0);
     assertThatThrownBy(() -> other.getConnection(1)).isInstanceOf(SQLException.class);

@@ -37,7 +37,7 @@ final class StubDriver implements Driver {
   volatile Consumer<StubConnection> onMade = connection -> {};
 
   /** How many of the next connections cannot be set up. */
-  volatile int failSetups;
+  final AtomicInteger failSetups = new AtomicInteger();
 
   StubConnection last() {
     return made.get(made.size() - 1);
@@ -50,8 +50,7 @@ final class StubDriver implements Driver {
     }
     onConnect.before(attempts.incrementAndGet());
     StubConnection connection = new StubConnection();
-    if (failSetups > 0) {
-      failSetups--;
+    if (failSetups.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
       connection.failOnSetup = new SQLException("cannot be set up", "08006");
     }
     onMade.accept(connection);
@@ -184,7 +183,7 @@ final class StubDriver implements Driver {
               new Class<?>[] {Statement.class},
               (proxy, method, arguments) ->
                   switch (method.getName()) {
-                    case "execute" -> Boolean.FALSE;
+                    case "execute" -> false;
                     case "close", "clearWarnings" -> null;
                     case "hashCode" -> System.identityHashCode(proxy);
                     case "equals" -> proxy == arguments[0];

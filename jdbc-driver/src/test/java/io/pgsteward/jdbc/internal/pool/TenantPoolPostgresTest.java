@@ -234,6 +234,32 @@ class TenantPoolPostgresTest {
     borrow(pool).close();
   }
 
+  @Test
+  void a_backend_that_lives_on_is_found_gone_over_another_connection() throws Exception {
+    TenantPool pool = fixture.pool(settings(2));
+    List<Connection> held = borrow(pool, 2);
+    Connection aborted = held.get(0);
+    int pid = pidOf(aborted);
+    FutureTask<Boolean> running =
+        fixture.start(
+            () -> {
+              assertThatThrownBy(() -> query(aborted, "select pg_sleep(600)"))
+                  .isInstanceOf(SQLException.class);
+              return true;
+            });
+    Await.until("it runs", () -> isRunning(pid));
+    aborted.abort(Runnable::run);
+    get(running);
+    Await.until("it is closing", () -> pool.usage().closing() == 1);
+    held.get(1).close();
+    TimeUnit.MILLISECONDS.sleep(600); // long enough to be asked about
+    assertThat(pool.usage().closing()).isEqualTo(1);
+    postgres.execute("select pg_terminate_backend(" + pid + ")");
+    Await.until("it is found gone", () -> pool.usage().closing() == 0);
+    assertThat(pool.usage().counters().gaveUpCloses()).isZero();
+    close(borrow(pool, 2));
+  }
+
   private boolean isRunning(int pid) {
     return exists(pid, " and state = 'active' and query like '%pg_sleep%'");
   }

@@ -482,10 +482,14 @@ class TenantPoolTest {
     @Test
     void a_connection_that_cannot_be_set_up_is_closed_and_tried_again() throws Exception {
       TenantPool pool = fixture.pool(fixture.settings(1).readOnly(true));
-      fixture.driver.failSetups = 2;
+      fixture.driver.failSetups.set(2);
       borrow(pool).close();
       assertThat(fixture.driver.made).hasSize(3);
       assertThat(fixture.driver.mostAlive).hasValue(1);
+      assertThat(fixture.events.openFailed)
+          .extracting(SQLException::getMessage)
+          .containsExactly("cannot be set up", "cannot be set up");
+      assertThat(pool.usage().counters().failedOpens()).isEqualTo(2);
     }
 
     @Test
