@@ -1,0 +1,106 @@
+package io.pgsteward.examples.demo;
+
+import io.pgsteward.testing.JvmProcess;
+import java.time.Duration;
+import java.util.List;
+
+/** A {@link BankApplication} as the demo sees it: its process and what it last said. */
+final class Application implements AutoCloseable {
+
+  private final String name;
+  private final String tenant;
+  private final int threads;
+  private final WaitHistogram waits;
+  private final JvmProcess process;
+  private volatile Usage usage = Usage.NONE;
+  private boolean killed;
+
+  /**
+   * Starts the process.
+   *
+   * @param tenant role of the tenant
+   * @param waits gets the waits of its borrowers
+   */
+  Application(
+      String name,
+      String tenant,
+      int threads,
+      int thinkMillis,
+      String url,
+      String coordinator,
+      WaitHistogram waits) {
+    this.name = name;
+    this.tenant = tenant;
+    this.threads = threads;
+    this.waits = waits;
+    this.process =
+        JvmProcess.start(
+            name,
+            BankApplication.class,
+            List.of(
+                name,
+                tenant,
+                Stage.password(tenant),
+                url,
+                coordinator,
+                Integer.toString(threads),
+                Integer.toString(thinkMillis)),
+            this::line);
+  }
+
+  private void line(String line) {
+    if (Usage.isUsage(line)) {
+      Usage read = Usage.read(line);
+      waits.add(read.waits());
+      usage = read;
+    } else if (!line.equals("closed")) {
+      System.out.println("    " + name + " says: " + line);
+    }
+  }
+
+  String name() {
+    return name;
+  }
+
+  String tenant() {
+    return tenant;
+  }
+
+  int threads() {
+    return threads;
+  }
+
+  Usage usage() {
+    return usage;
+  }
+
+  /** Whether the demo has killed it. */
+  boolean killed() {
+    return killed;
+  }
+
+  boolean isAlive() {
+    return process.isAlive();
+  }
+
+  /** SIGKILL. */
+  void kill() {
+    killed = true;
+    process.kill();
+  }
+
+  /** Lets it end its transactions and close; {@link #end} waits for it. */
+  void askToEnd() {
+    process.send("stop");
+  }
+
+  /** Waits until it has ended by itself and gives its exit code. */
+  int end() {
+    return process.exitCode(Duration.ofSeconds(30));
+  }
+
+  @Override
+  public void close() {
+    process.close();
+  }
+}
