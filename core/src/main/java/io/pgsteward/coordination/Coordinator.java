@@ -259,8 +259,10 @@ public final class Coordinator {
         foreign++;
       }
     }
-    // A login in progress is foreign only beyond what members say they are opening.
-    foreign += Math.max(0, unnamed - ledger.opening());
+    // A login in progress is foreign only beyond what members may be opening: what they reported,
+    // or what they were granted since and PostgreSQL does not yet show, which counts already.
+    int expected = Math.max(ledger.opening(), ledger.counted() - managed.size());
+    foreign += Math.max(0, unnamed - expected);
     budget = tracker.observed(look.startedNanos(), look.limits(), foreign);
     ledger.observed(managed, look.startedNanos());
     lookedNanos = look.startedNanos();

@@ -161,6 +161,38 @@ class CoordinatorTest {
   }
 
   @Nested
+  class A_login_in_progress {
+
+    private final Scene scene = Scene.serving(10, PolicyBooks.withDefault());
+
+    private void logins(int inProgress) {
+      for (int i = 0; i < inProgress; i++) {
+        scene.backends.put(9_000 + i, new Backend(9_000 + i, null, null, false));
+      }
+    }
+
+    @Test
+    void is_not_foreign_while_a_member_may_be_opening_what_it_was_granted() {
+      Participant a = scene.member("a").wants(WEB, 8);
+      scene.settle();
+      logins(8);
+      scene.look();
+      assertThat(scene.coordinator.status(scene.now()).budget().total()).isEqualTo(10);
+      assertThat(a.granted(WEB)).isEqualTo(8);
+    }
+
+    @Test
+    void is_foreign_beyond_that() {
+      scene.member("a").wants(WEB, 8);
+      scene.settle();
+      scene.member("a").holds(WEB, 6).sync();
+      logins(3);
+      scene.look();
+      assertThat(scene.coordinator.status(scene.now()).budget().total()).isEqualTo(9);
+    }
+  }
+
+  @Nested
   class Parking {
 
     private final Scene scene = Scene.serving(4, PolicyBooks.withDefault());
