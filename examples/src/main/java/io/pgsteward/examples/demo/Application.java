@@ -3,9 +3,14 @@ package io.pgsteward.examples.demo;
 import io.pgsteward.testing.JvmProcess;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** A {@link BankApplication} as the demo sees it: its process and what it last said. */
 final class Application implements AutoCloseable {
+
+  /** What any of them has logged: 15 processes say the same when the coordinator goes. */
+  private static final Set<String> HEARD = ConcurrentHashMap.newKeySet();
 
   private final String name;
   private final String tenant;
@@ -53,8 +58,10 @@ final class Application implements AutoCloseable {
       Usage read = Usage.read(line);
       waits.add(read.waits());
       usage = read;
-    } else if (!line.equals("closed")) {
-      System.out.println("    " + name + " says: " + line);
+    } else if (line.startsWith("error ")) {
+      System.out.println("    " + line);
+    } else if (!line.equals("closed") && HEARD.add(line.replaceAll("[0-9]+", "#"))) {
+      System.out.println("    " + name + " was the first to say: " + line);
     }
   }
 

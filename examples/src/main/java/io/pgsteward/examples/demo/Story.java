@@ -19,10 +19,10 @@ import java.util.function.BooleanSupplier;
  */
 final class Story {
 
-  private static final int WEB_MILLIS = 50;
-  private static final int WORKER_MILLIS = 400;
+  private static final int WEB_MILLIS = 100;
+  private static final int WORKER_MILLIS = 500;
   private static final int VISITORS = 2;
-  private static final Duration SOON = Duration.ofSeconds(20);
+  private static final Duration SOON = Duration.ofSeconds(25);
   private static final Duration STEADY = Duration.ofSeconds(5);
 
   private final Stage stage;

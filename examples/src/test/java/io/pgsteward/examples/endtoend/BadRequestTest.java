@@ -86,13 +86,13 @@ class BadRequestTest {
   @Test
   void a_body_of_10_mb_is_refused_and_hurts_nobody() throws Exception {
     HttpRequest request =
-        HttpRequest.newBuilder(URI.create(coordinator.url() + "/v1/members/someone/sync"))
+        HttpRequest.newBuilder(URI.create(coordinator.url() + "/v1/members/0123456789abcdef/sync"))
             .header("Authorization", "Bearer " + TOKEN)
             .POST(HttpRequest.BodyPublishers.ofByteArray(new byte[10 * 1024 * 1024]))
             .build();
     HttpResponse<String> answer =
         HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString());
-    assertThat(answer.statusCode()).isEqualTo(413);
+    assertThat(answer.statusCode()).as(answer.body()).isEqualTo(413);
     the_right_tenant_with_the_right_token_is_served();
   }
 

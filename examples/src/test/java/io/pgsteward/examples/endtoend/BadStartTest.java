@@ -79,8 +79,9 @@ class BadStartTest {
   void a_second_coordinator_says_who_leads() throws Exception {
     PostgresServer postgres = TestPostgres.shared();
     TestRole role = postgres.createRoleNamed(postgres.newName("steward"), "IN ROLE pg_monitor");
-    try (CoordinatorProcess first =
-        CoordinatorSetup.of(postgres).others("{ guarantee: 0 }").start()) {
+    int port = CoordinatorProcess.freePort();
+    Path leaders = config(postgres, role, role.password(), port);
+    try (CoordinatorProcess first = CoordinatorProcess.start(leaders, port, line -> {})) {
       first.awaitReady();
       Path file = config(postgres, role, role.password(), CoordinatorProcess.freePort());
       refused(3, file, first.url().substring("http://".length()));
