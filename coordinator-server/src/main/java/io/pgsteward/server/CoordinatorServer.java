@@ -34,7 +34,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A running coordinator: one control loop per instance behind one web server. Leadership is taken
- * first, so that nobody is let in by a coordinator that then has to leave. Thread-safe.
+ * first, so that nobody is let in by a coordinator that then has to leave; a coordinator that may
+ * stand by would start to listen at once and answer 503 with the leader's address. Thread-safe.
  */
 final class CoordinatorServer implements AutoCloseable {
 

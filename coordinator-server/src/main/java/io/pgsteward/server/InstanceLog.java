@@ -21,8 +21,12 @@ final class InstanceLog implements ControlLoopListener {
 
   private static final Logger LOG = LoggerFactory.getLogger("pgsteward");
 
+  /** A member chooses its name; it may not fill the log with it. */
+  private static final int LONGEST_NAME = 60;
+
   private final InstanceId instance;
   private final Readiness readiness;
+  private @Nullable String holder;
 
   InstanceLog(InstanceId instance, Readiness readiness) {
     this.instance = instance;
@@ -32,6 +36,9 @@ final class InstanceLog implements ControlLoopListener {
   @Override
   public void phaseChanged(CoordinatorPhase phase, long epoch) {
     readiness.phase(phase);
+    if (phase != CoordinatorPhase.STANDBY) {
+      holder = null;
+    }
     switch (phase) {
       case LEARNING ->
           LOG.info(
@@ -126,12 +133,12 @@ final class InstanceLog implements ControlLoopListener {
 
   @Override
   public void memberJoined(MemberId member, String name, String address) {
-    LOG.info("{}: member {} ({}) joined from {}", instance, member, name, address);
+    LOG.info("{}: member {} ({}) joined from {}", instance, member, shown(name), address);
   }
 
   @Override
   public void memberLeft(MemberId member, String name) {
-    LOG.info("{}: member {} ({}) left", instance, member, name);
+    LOG.info("{}: member {} ({}) left", instance, member, shown(name));
   }
 
   @Override
@@ -140,7 +147,11 @@ final class InstanceLog implements ControlLoopListener {
         "{}: member {} ({}) was silent and PostgreSQL shows nothing of it; forgotten",
         instance,
         member,
-        name);
+        shown(name));
+  }
+
+  private static String shown(String name) {
+    return name.length() <= LONGEST_NAME ? name : name.substring(0, LONGEST_NAME) + "...";
   }
 
   @Override
@@ -160,9 +171,12 @@ final class InstanceLog implements ControlLoopListener {
   }
 
   @Override
-  public void leadershipHeldBy(String holder) {
-    readiness.failed("coordinator " + holder + " leads");
-    LOG.warn("{}: coordinator {} leads", instance, holder);
+  public void leadershipHeldBy(String now) {
+    readiness.failed("coordinator " + now + " leads");
+    if (!now.equals(holder)) {
+      holder = now;
+      LOG.warn("{}: coordinator {} leads; it is tried again until the lead is free", instance, now);
+    }
   }
 
   @Override

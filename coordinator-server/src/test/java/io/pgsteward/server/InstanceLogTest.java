@@ -98,13 +98,13 @@ class InstanceLogTest {
   @Test
   void members_are_named_as_they_come_and_go() {
     log.memberJoined(MEMBER, "shop", "10.0.0.7");
-    log.memberLeft(MEMBER, "shop");
+    log.memberLeft(MEMBER, "shop".repeat(100));
     log.memberForgotten(MEMBER, "shop");
 
     assertThat(lines())
         .containsExactly(
             "INFO main: member member-0001 (shop) joined from 10.0.0.7",
-            "INFO main: member member-0001 (shop) left",
+            "INFO main: member member-0001 (" + "shop".repeat(15) + "...) left",
             "INFO main: member member-0001 (shop) was silent and PostgreSQL shows nothing of it;"
                 + " forgotten");
   }
@@ -130,6 +130,7 @@ class InstanceLogTest {
     log.observationRecovered();
     assertThat(readiness.reason()).isEqualTo("does not lead yet");
     log.leadershipHeldBy("10.0.0.2:7432");
+    log.leadershipHeldBy("10.0.0.2:7432");
     assertThat(readiness.reason()).isEqualTo("does not lead: coordinator 10.0.0.2:7432 leads");
 
     assertThat(lines())
@@ -137,6 +138,6 @@ class InstanceLogTest {
             "WARN main: PostgreSQL cannot be looked at: Connection refused; budget and grants stay"
                 + " as they are, and it keeps trying",
             "INFO main: PostgreSQL can be looked at again",
-            "WARN main: coordinator 10.0.0.2:7432 leads");
+            "WARN main: coordinator 10.0.0.2:7432 leads; it is tried again until the lead is free");
   }
 }

@@ -130,6 +130,7 @@ public final class CoordinatorHttp implements AutoCloseable {
         server -> {
           server.insertHandler(new GracefulHandler());
           server.setStopTimeout(STOP_MILLIS);
+          server.setErrorHandler(new PlainErrors());
         });
     config.jetty.addConnector((server, http) -> connector(server, http, listen));
   }

@@ -15,8 +15,10 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.Socket;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.sql.SQLException;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -109,6 +111,21 @@ class CoordinatorHttpTest {
             413,
             "too-large");
         assertThat(grant(coordinator.settle(MEMBER, "web@shop", 1), "web@shop")).isEqualTo(1);
+      }
+    }
+
+    @Test
+    void that_is_no_http_has_the_same_shape() throws Exception {
+      try (RunningCoordinator coordinator = RunningCoordinator.with(1);
+          Socket socket = new Socket(InetAddress.getLoopbackAddress(), coordinator.port())) {
+        socket.getOutputStream().write("GET / HTTP/1.1\r\n\r\n".getBytes(StandardCharsets.UTF_8));
+
+        String answer = new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+
+        assertThat(answer)
+            .startsWith("HTTP/1.1 400")
+            .contains("application/json")
+            .contains("{\"error\":\"http-400\",\"message\":\"");
       }
     }
 

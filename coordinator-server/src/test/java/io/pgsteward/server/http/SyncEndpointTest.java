@@ -22,6 +22,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -234,6 +237,40 @@ class SyncEndpointTest {
         return -1;
       }
     }
+  }
+
+  /** Parking, answering at once and giving the connection back race with each other here. */
+  @Test
+  void many_members_that_ask_all_the_time_are_all_answered() throws Exception {
+    int members = 12;
+    try (RunningCoordinator coordinator =
+        RunningCoordinator.with(20, Duration.ofMillis(3), 1_000)) {
+      ExecutorService callers = Executors.newFixedThreadPool(members);
+      List<Future<Integer>> answered = new ArrayList<>();
+      for (int i = 0; i < members; i++) {
+        String member = "member-" + (1_000 + i);
+        answered.add(callers.submit(() -> askOften(coordinator, member, 150)));
+      }
+      for (Future<Integer> count : answered) {
+        assertThat(count.get(50, TimeUnit.SECONDS)).isEqualTo(150);
+      }
+      callers.shutdown();
+      awaitCalls(coordinator, 0);
+    }
+  }
+
+  /** Demand that comes and goes, so that some answers are at once and some are parked. */
+  private static int askOften(RunningCoordinator coordinator, String member, int times)
+      throws Exception {
+    SyncResponse last = null;
+    for (int i = 1; i <= times; i++) {
+      int demand = i / 4 % 3;
+      last =
+          read(
+              coordinator.send(
+                  coordinator.syncOf(member, snapshot(i, last, "web@shop", demand)).build()));
+    }
+    return times;
   }
 
   @Test
