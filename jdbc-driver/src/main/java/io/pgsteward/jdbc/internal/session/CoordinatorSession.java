@@ -45,6 +45,11 @@ final class CoordinatorSession {
 
   private static final Logger LOG = LoggerFactory.getLogger(CoordinatorSession.class);
   private static final long FIRST_DELAY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  /** How often the watch looks at the figures, and at most one part in how many of its time. */
+  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
+
+  private static final int LOOK_SHARE = 50;
   private static final Duration LONGEST_CONNECT = Duration.ofSeconds(2);
 
   private final MemberId member;
@@ -528,7 +533,7 @@ final class CoordinatorSession {
 
   private void runWatch() {
     try {
-      long lastLook = clock.now().nanos();
+      long nextLook = clock.now().nanos();
       while (true) {
         CoordinatorCall old = null;
         boolean look;
@@ -546,9 +551,9 @@ final class CoordinatorSession {
             old = inFlight;
             inFlight = null;
           } else {
-            changed.awaitNanos(Math.min(due, Pacing.PUSH_NANOS));
+            changed.awaitNanos(Math.min(due, LOOK_NANOS));
           }
-          look = clock.now().nanos() - lastLook >= Pacing.PUSH_NANOS;
+          look = clock.now().nanos() - nextLook >= 0;
         } finally {
           lock.unlock();
         }
@@ -556,8 +561,10 @@ final class CoordinatorSession {
           old.cancel();
         }
         if (look) {
-          lastLook = clock.now().nanos();
+          long began = clock.now().nanos();
           look();
+          long took = clock.now().nanos() - began;
+          nextLook = began + Math.max(LOOK_NANOS, LOOK_SHARE * took);
         }
       }
     } catch (InterruptedException e) {

@@ -46,6 +46,7 @@ final class LocalCoordinator implements CoordinatorClient {
   private static final Logger LOG = LoggerFactory.getLogger(LocalCoordinator.class);
   private static final int MARGIN = 3;
   private static final Duration OBSERVE_EVERY = Duration.ofSeconds(1);
+  private static final Duration AFTER_REFUSAL = Duration.ofSeconds(30);
   private static final Duration LONGEST_STOP = Duration.ofSeconds(2);
 
   /** Makes sessions that have not connected yet: the seam to the database. */
@@ -62,6 +63,8 @@ final class LocalCoordinator implements CoordinatorClient {
   private @Nullable CompletableFuture<ControlLoop> loop; // guarded by this
   private @Nullable LeaderSession session; // guarded by this
   private boolean closed; // guarded by this
+  private @Nullable SQLException refusal; // guarded by this
+  private long refusedNanos; // guarded by this
 
   /** Why PostgreSQL could not be looked at last; null while it can. */
   private volatile @Nullable Exception away;
@@ -157,6 +160,9 @@ final class LocalCoordinator implements CoordinatorClient {
       if (before != null && !before.isCompletedExceptionally() && roles.containsAll(wanted)) {
         return before;
       }
+      if (refusal != null && ticker.nanos() - refusedNanos < AFTER_REFUSAL.toNanos()) {
+        return CompletableFuture.failedFuture(refusal);
+      }
       roles.addAll(wanted);
       managed = Set.copyOf(roles);
       next = new CompletableFuture<>();
@@ -185,9 +191,19 @@ final class LocalCoordinator implements CoordinatorClient {
       ControlLoop started = new ControlLoop(settings(managed), control, ticker, new Listener());
       started.start();
       next.complete(started);
-    } catch (SQLException | RuntimeException e) {
+    } catch (SQLException e) {
+      remember(e);
+      next.completeExceptionally(e);
+    } catch (RuntimeException e) {
       next.completeExceptionally(e);
     }
+  }
+
+  /** A login that PostgreSQL refuses is not repeated every few seconds. */
+  private synchronized void remember(SQLException failure) {
+    String state = failure.getSQLState();
+    refusal = state != null && state.startsWith("28") ? failure : null;
+    refusedNanos = ticker.nanos();
   }
 
   private CoordinatorSettings settings(Set<String> managed) {

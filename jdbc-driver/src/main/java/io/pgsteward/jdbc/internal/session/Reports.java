@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -43,8 +44,13 @@ final class Reports {
     List<TenantReport> tenants = new ArrayList<>();
     Map<TenantId, Integer> limits = book.limits();
     limits.keySet().forEach(tenant -> byTenant.putIfAbsent(tenant, nothing(tenant)));
+    Set<TenantId> refused = book.refusals().keySet();
     for (TenantFigures of : byTenant.values()) {
-      tenants.add(report(of, leaving ? 0 : limits.getOrDefault(of.tenant(), 0), leaving));
+      int limit = leaving ? 0 : limits.getOrDefault(of.tenant(), 0);
+      // A refused tenant is named as long as it has a pool, so as to hear when it no longer is.
+      if (limit > 0 || !of.idle() || refused.contains(of.tenant())) {
+        tenants.add(report(of, limit, leaving));
+      }
     }
     sent = byTenant;
     return new SyncRequest(

@@ -93,6 +93,14 @@ class ReportsTest {
         .containsExactly(new TenantReport("web@shop", 0, 0, 0, 0, 0, 3, 0, List.of(11)));
   }
 
+  @Test
+  void a_tenant_without_limit_demand_or_connections_is_left_out() {
+    book.register(WEB, 2, 100);
+    answered(7, 3, 0);
+    assertThat(next(figures(0, 0, 0)).tenants()).isEmpty();
+    assertThat(next(figures(1, 1, 0)).tenants()).hasSize(1);
+  }
+
   @Nested
   class News {
 
