@@ -115,7 +115,9 @@ class MovingSlotsTest {
     int peak = witness.countedPeak().count();
     witness.close();
     postgres.close();
-    assertThat(peak).as("S1: most connections at once, by the server's log").isLessThanOrEqualTo(12);
+    assertThat(peak)
+        .as("S1: most connections at once, by the server's log")
+        .isLessThanOrEqualTo(12);
   }
 
   private TenantAccess join(AtomicBoolean cut, String label) throws SQLException {
@@ -221,7 +223,8 @@ class MovingSlotsTest {
     List<TenantAccess> all = List.of(join(""), join(""), join("batch"));
     AtomicBoolean stop = new AtomicBoolean();
     AtomicInteger failed = new AtomicInteger();
-    List<AtomicInteger> done = List.of(new AtomicInteger(), new AtomicInteger(), new AtomicInteger());
+    List<AtomicInteger> done =
+        List.of(new AtomicInteger(), new AtomicInteger(), new AtomicInteger());
     List<Thread> threads = new ArrayList<>();
     for (int m = 0; m < 3; m++) {
       for (int t = 0; t < 8; t++) {
@@ -260,16 +263,14 @@ class MovingSlotsTest {
     List<Connection> loans = borrow(one, 5);
     cut.set(true);
     Member member = members.get(0);
-    Await.until(
-        "fallback", () -> member.coordinatorState().phase() == MemberPhase.FALLBACK);
+    Await.until("fallback", () -> member.coordinatorState().phase() == MemberPhase.FALLBACK);
     assertThat(usage(one).limit()).isGreaterThanOrEqualTo(5);
     close(loans);
     try (Connection again = one.getConnection(LONG)) {
       assertThat(again.isValid(5)).isTrue();
     }
     cut.set(false);
-    Await.until(
-        "heard again", () -> member.coordinatorState().phase() == MemberPhase.GRANTED);
+    Await.until("heard again", () -> member.coordinatorState().phase() == MemberPhase.GRANTED);
   }
 
   @Test
