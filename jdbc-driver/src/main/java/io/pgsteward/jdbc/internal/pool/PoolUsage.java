@@ -42,6 +42,11 @@ public record PoolUsage(
     return opening + open + closing;
   }
 
+  PoolUsage with(Counters other) {
+    return new PoolUsage(
+        limit, demand, waiting, longestWaitNanos, inUse, idle, opening, open, closing, pids, other);
+  }
+
   /**
    * Events since the pool was made; each only grows. Immutable.
    *

@@ -39,10 +39,14 @@ final class Slot {
   /** Its HikariCP pool; null until the slot is first opened. */
   volatile @Nullable SlotPool pool;
 
-  /** Owned by the borrower: how often it was lent, and the thread that has it or had it last. */
+  /** Owned by the borrower: how often it was lent. */
   long borrows;
 
+  /** Owned by the borrower: the thread that has it or had it last. */
   long borrowerThread;
+
+  /** Written by the borrower when it gets and gives back: the thread that has it; 0: none. */
+  long holderThread;
 
   /** The gate's tick when it last came back; a hint for "the warmest". */
   int usedAt;

@@ -9,6 +9,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -106,6 +107,7 @@ final class SlotGate {
 
   /** The slot's connection has come back. */
   void giveBack(Slot slot) {
+    slot.holderThread = 0;
     if (attention) {
       locked(todo -> place(slot, SlotState.IN_USE, todo));
     } else if (table.putBack(slot) && attention) {
@@ -158,8 +160,7 @@ final class SlotGate {
   // ------------------------------------------------------------------ waiting
 
   /**
-   * Waits for a slot until the deadline. Afterwards the waiter has a slot, or a failure, or
-   * neither: then its time is over.
+   * Waits for a slot until the deadline. Afterwards the waiter has a slot or a failure.
    *
    * @param again whether the waiter had its turn before and goes to the head of the queue
    */
@@ -167,19 +168,35 @@ final class SlotGate {
     locked(todo -> enlist(waiter, again, todo));
     while (!waiter.isDone()) {
       if (Thread.interrupted()) {
-        if (cancel(waiter)) {
-          waiter.fail(new BorrowFailure.Interrupted(ticker.nanos() - waiter.since));
-        }
+        long waited = ticker.nanos() - waiter.since;
+        leave(waiter, () -> new BorrowFailure.Interrupted(waited));
         Thread.currentThread().interrupt();
         return;
       }
-      long left = deadline - ticker.nanos();
-      if (left <= 0) {
-        cancel(waiter);
+      long now = ticker.nanos();
+      if (deadline - now <= 0) {
+        leave(waiter, () -> timedOut(now - waiter.since));
         return;
       }
-      LockSupport.parkNanos(this, left);
+      LockSupport.parkNanos(this, deadline - now);
     }
+  }
+
+  private BorrowFailure timedOut(long waited) {
+    return new BorrowFailure.TimedOut(
+        waited, usageNow(PoolUsage.Counters.NONE), backoff.lastFailure(), table.callerHoldsOne());
+  }
+
+  /** Ends a wait in vain, unless it was served or failed in the last moment. */
+  private void leave(Waiter waiter, Supplier<BorrowFailure> why) {
+    locked(
+        todo -> {
+          if (waiter.isQueued()) {
+            waiters.remove(waiter);
+            publishAttention();
+            waiter.fail(why.get());
+          }
+        });
   }
 
   private void enlist(Waiter waiter, boolean again, SlotWork.Todo todo) {
@@ -208,21 +225,6 @@ final class SlotGate {
         todo.demandRose();
       }
     }
-  }
-
-  /**
-   * @return false if the waiter was served or failed in the last moment
-   */
-  private boolean cancel(Waiter waiter) {
-    return ask(
-        todo -> {
-          boolean waiting = waiter.isQueued();
-          if (waiting) {
-            waiters.remove(waiter);
-            publishAttention();
-          }
-          return waiting;
-        });
   }
 
   /** What could be used now. An opening is for a waiting thread and not counted beside it. */
@@ -527,16 +529,6 @@ final class SlotGate {
   /** Whether the calling thread has a connection of this gate. */
   boolean callerHoldsOne() {
     return table.callerHoldsOne();
-  }
-
-  /** Why the last opening failed; null if it succeeded. */
-  @Nullable SQLException lastOpenFailure() {
-    lock.lock();
-    try {
-      return backoff.lastFailure();
-    } finally {
-      lock.unlock();
-    }
   }
 
   /** All slots, in any state. */

@@ -125,7 +125,7 @@ final class SlotTable {
   boolean callerHoldsOne() {
     long thread = Thread.currentThread().getId();
     for (Slot slot : slots) {
-      if (slot.state() == SlotState.IN_USE && slot.borrowerThread == thread) {
+      if (slot.state() == SlotState.IN_USE && slot.holderThread == thread) {
         return true;
       }
     }

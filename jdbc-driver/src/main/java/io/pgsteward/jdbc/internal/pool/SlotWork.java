@@ -3,6 +3,7 @@ package io.pgsteward.jdbc.internal.pool;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
+import org.jspecify.annotations.Nullable;
 
 /** What the gate wants done. Called outside of its lock, but for {@link #limitFromEmpty}. */
 interface SlotWork {
@@ -39,23 +40,35 @@ interface SlotWork {
    */
   final class Todo {
 
-    private final List<Thread> wake = new ArrayList<>(1);
-    private final List<Slot> retire = new ArrayList<>(0);
-    private final List<Slot> open = new ArrayList<>(0);
+    private @Nullable Thread first;
+    private List<Thread> others = List.of();
+    private List<Slot> retire = List.of();
+    private List<Slot> open = List.of();
     private boolean rose;
     private boolean awake;
     private long settleAfter;
 
     void wake(Thread waiting) {
-      wake.add(waiting);
+      if (first == null) {
+        first = waiting;
+      } else {
+        others = with(others, waiting);
+      }
     }
 
     void retire(Slot slot) {
-      retire.add(slot);
+      retire = with(retire, slot);
     }
 
     void open(Slot slot) {
-      open.add(slot);
+      open = with(open, slot);
+    }
+
+    /** Most turns of the lock bring one thing or nothing to do: no list is made for that. */
+    private static <T> List<T> with(List<T> list, T more) {
+      List<T> longer = list.isEmpty() ? new ArrayList<>() : list;
+      longer.add(more);
+      return longer;
     }
 
     void demandRose() {
@@ -72,7 +85,10 @@ interface SlotWork {
 
     /** Threads first: they have waited. */
     void run(SlotWork work) {
-      wake.forEach(LockSupport::unpark);
+      if (first != null) {
+        LockSupport.unpark(first);
+      }
+      others.forEach(LockSupport::unpark);
       retire.forEach(work::retire);
       open.forEach(work::open);
       if (rose) {

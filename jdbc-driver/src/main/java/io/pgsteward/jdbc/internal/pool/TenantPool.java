@@ -5,6 +5,7 @@ import io.pgsteward.model.Ticker;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.Collection;
+import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
@@ -108,7 +109,9 @@ public final class TenantPool implements AutoCloseable {
       return null;
     }
     slot.borrows++;
-    slot.borrowerThread = Thread.currentThread().getId();
+    long thread = Thread.currentThread().getId();
+    slot.borrowerThread = thread;
+    slot.holderThread = thread;
     return connection;
   }
 
@@ -133,12 +136,9 @@ public final class TenantPool implements AutoCloseable {
       }
       BorrowFailure failure = waiter.failure();
       if (failure != null) {
-        throw explain.apply(withCounters(failure));
+        throw explained(failure);
       }
-      Slot slot = waiter.slot();
-      if (slot == null) {
-        throw timedOut(waiter);
-      }
+      Slot slot = Objects.requireNonNull(waiter.slot());
       PhysicalConnection physical = slot.physical;
       long left = Math.max(1, deadline - ticker.nanos());
       Connection connection = physical == null ? null : lend(slot, physical, left);
@@ -150,18 +150,22 @@ public final class TenantPool implements AutoCloseable {
     }
   }
 
-  private SQLException timedOut(Waiter waiter) {
-    timedOut.incrementAndGet();
-    long waited = ticker.nanos() - waiter.since;
-    events.timedOut(waited);
-    return explain.apply(
-        new BorrowFailure.TimedOut(waited, usage(), gate.lastOpenFailure(), gate.callerHoldsOne()));
-  }
-
-  private BorrowFailure withCounters(BorrowFailure failure) {
-    return failure instanceof BorrowFailure.TooManyWaiters full
-        ? new BorrowFailure.TooManyWaiters(usage(), full.maxWaiters())
-        : failure;
+  private SQLException explained(BorrowFailure failure) {
+    if (failure instanceof BorrowFailure.TimedOut of) {
+      timedOut.incrementAndGet();
+      events.timedOut(of.waitedNanos());
+      return explain.apply(
+          new BorrowFailure.TimedOut(
+              of.waitedNanos(),
+              of.usage().with(counters()),
+              of.lastOpenFailure(),
+              of.callerHoldsConnection()));
+    }
+    if (failure instanceof BorrowFailure.TooManyWaiters of) {
+      return explain.apply(
+          new BorrowFailure.TooManyWaiters(of.usage().with(counters()), of.maxWaiters()));
+    }
+    return explain.apply(failure);
   }
 
   /**

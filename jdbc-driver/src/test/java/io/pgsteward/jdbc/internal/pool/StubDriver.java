@@ -112,6 +112,7 @@ final class StubDriver implements Driver {
     volatile @Nullable SQLException failOnUse;
     volatile @Nullable SQLException failOnSetup;
     volatile Runnable onValidate = () -> {};
+    final AtomicInteger validations = new AtomicInteger();
     volatile Runnable onClose = () -> {};
     private boolean autoCommit = true;
     private boolean readOnly;

@@ -144,6 +144,22 @@ class TenantPoolTest {
     }
 
     @Test
+    void a_thread_that_gave_its_connection_back_does_not_count_as_holding_one() throws Exception {
+      TenantPool pool = fixture.pool(1);
+      Connection held = borrow(pool);
+      FutureTask<Connection> next = fixture.start(() -> borrow(pool));
+      waitUntilWaiting(pool, 1);
+      held.close();
+      Connection others = get(next);
+      assertThat(failureOf(() -> pool.getConnection(TimeUnit.MILLISECONDS.toNanos(20))))
+          .isInstanceOfSatisfying(
+              BorrowFailure.TimedOut.class,
+              timedOut -> assertThat(timedOut.callerHoldsConnection()).isFalse());
+      assertThat(pool.usage().counters().selfWaits()).isZero();
+      others.close();
+    }
+
+    @Test
     void an_interrupted_thread_fails_and_keeps_its_flag() throws Exception {
       TenantPool pool = fixture.pool(1);
       Connection held = borrow(pool);
@@ -631,6 +647,76 @@ class TenantPoolTest {
   }
 
   @Nested
+  class Keeping {
+
+    @Test
+    void a_connection_under_keepalive_is_waited_for_elsewhere_and_not_lost() throws Exception {
+      TenantPool pool = fixture.pool(fixture.settings(1).keepaliveTime(Duration.ofMillis(50)));
+      CountDownLatch testing = new CountDownLatch(1);
+      CountDownLatch go = new CountDownLatch(1);
+      fixture.driver.onMade =
+          connection ->
+              connection.onValidate =
+                  () -> {
+                    if (connection.validations.incrementAndGet() == 2) { // 1 is the set-up's
+                      testing.countDown();
+                      try {
+                        go.await();
+                      } catch (InterruptedException e) {
+                        throw new IllegalStateException(e);
+                      }
+                    }
+                  };
+      borrow(pool).close();
+      testing.await();
+      FutureTask<Connection> waiting = fixture.start(() -> borrow(pool));
+      waitUntilWaiting(pool, 1);
+      assertThat(pool.usage().open()).isEqualTo(1);
+      go.countDown();
+      get(waiting).close();
+      assertThat(fixture.driver.made).hasSize(1);
+    }
+
+    @Test
+    void a_connection_past_its_lifetime_is_replaced_and_nobody_notices() throws Exception {
+      TenantPool pool = fixture.pool(fixture.settings(1).maxLifetime(Duration.ofMillis(100)));
+      long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(1);
+      while (System.nanoTime() - end < 0) {
+        borrow(pool).close();
+      }
+      assertThat(fixture.driver.made.size()).isBetween(2, 12);
+      assertThat(fixture.driver.mostAlive).hasValue(1);
+    }
+
+    @Test
+    void all_connections_that_age_out_at_once_under_waiting_threads_come_back() throws Exception {
+      TenantPool pool = fixture.pool(fixture.settings(4).maxLifetime(Duration.ofMillis(150)));
+      long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(2);
+      List<FutureTask<Integer>> threads = new ArrayList<>();
+      for (int i = 0; i < 20; i++) {
+        threads.add(
+            fixture.start(
+                () -> {
+                  int served = 0;
+                  while (System.nanoTime() - end < 0) {
+                    try (Connection mine = borrow(pool)) {
+                      mine.createStatement().close();
+                      TimeUnit.MILLISECONDS.sleep(1);
+                      served++;
+                    }
+                  }
+                  return served;
+                }));
+      }
+      for (FutureTask<Integer> thread : threads) {
+        assertThat(get(thread)).isPositive();
+      }
+      assertThat(fixture.driver.made.size()).isGreaterThan(8);
+      assertThat(fixture.driver.mostAlive.get()).isLessThanOrEqualTo(4);
+    }
+  }
+
+  @Nested
   class Demand {
 
     @Test
@@ -697,6 +783,42 @@ class TenantPoolTest {
       pool.close();
       assertThat(pool.awaitClosed(TimeUnit.SECONDS.toNanos(10))).isTrue();
       assertThat(fixture.driver.alive).hasValue(0);
+    }
+
+    @Test
+    void opening_and_closing_pools_of_a_stopped_server_leaves_nothing_behind() throws Exception {
+      fixture.driver.onConnect =
+          attempt -> {
+            throw new SQLException("refused", "08001");
+          };
+      int before = Thread.activeCount();
+      for (int i = 0; i < 100; i++) {
+        TenantPool pool = fixture.pool(3);
+        assertThat(failureOf(() -> pool.getConnection(TimeUnit.MILLISECONDS.toNanos(5))))
+            .isInstanceOf(BorrowFailure.TimedOut.class);
+        pool.close();
+      }
+      Await.until("threads are few again", () -> Thread.activeCount() <= before + 12);
+    }
+
+    @Test
+    void a_pool_closed_while_an_opening_hangs_ends_when_that_comes_back() throws Exception {
+      CountDownLatch hung = new CountDownLatch(1);
+      fixture.driver.onConnect =
+          attempt -> {
+            try {
+              hung.await();
+            } catch (InterruptedException e) {
+              throw new SQLException(e);
+            }
+          };
+      TenantPool pool = fixture.pool(1);
+      FutureTask<BorrowFailure> waiting = fixture.start(() -> failureOf(() -> borrow(pool)));
+      Await.until("it hangs", () -> pool.usage().opening() == 1);
+      pool.close();
+      assertThat(get(waiting)).isInstanceOf(BorrowFailure.Closed.class);
+      hung.countDown();
+      assertThat(pool.awaitClosed(TimeUnit.SECONDS.toNanos(10))).isTrue();
     }
 
     @Test
