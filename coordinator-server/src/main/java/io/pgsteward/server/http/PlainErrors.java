@@ -4,7 +4,6 @@ import io.pgsteward.protocol.ErrorResponse;
 import io.pgsteward.protocol.Json;
 import java.nio.ByteBuffer;
 import org.eclipse.jetty.http.HttpField;
-import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -28,13 +27,6 @@ final class PlainErrors extends ErrorHandler {
       Callback callback) {
     response.getHeaders().put(new HttpField(HttpHeader.CONTENT_TYPE, "application/json"));
     response.write(true, ByteBuffer.wrap(body(code, message)), callback);
-  }
-
-  @Override
-  public ByteBuffer badMessageError(
-      int status, @Nullable String reason, HttpFields.Mutable fields) {
-    fields.put(HttpHeader.CONTENT_TYPE, "application/json");
-    return ByteBuffer.wrap(body(status, reason));
   }
 
   private static byte[] body(int code, @Nullable String message) {

@@ -55,14 +55,22 @@ final class SyncEndpoint {
           429, "too-many-calls", mostCalls + " calls are open already; try again later");
     }
     CompletableFuture<SyncResponse> reply = loop.sync(member, request, context.ip());
-    reply.whenComplete((answer, failure) -> calls.decrementAndGet());
-    context.future(() -> answer(context, reply));
+    CompletableFuture<SyncResponse> counted =
+        reply.whenComplete((answer, failure) -> calls.decrementAndGet());
+    context.future(() -> answer(context, reply, counted));
   }
 
-  private CompletableFuture<?> answer(Context context, CompletableFuture<SyncResponse> reply) {
+  /**
+   * @param reply the loop's own future: cancelling it takes the call back
+   * @param counted ends right after it
+   */
+  private CompletableFuture<?> answer(
+      Context context,
+      CompletableFuture<SyncResponse> reply,
+      CompletableFuture<SyncResponse> counted) {
     GoneClient watch =
         reply.isDone() ? null : GoneClient.watch(context.req(), () -> reply.cancel(false));
-    return reply.handleAsync(
+    return counted.handleAsync(
         (answer, failure) -> {
           if (watch != null) {
             watch.end();
