@@ -175,8 +175,9 @@ public final class PgStewardDataSource implements DataSource, AutoCloseable {
 
   /**
    * Closes idle connections now and those in use when they come back, and gives the slots back to
-   * the coordinator. Returns quickly: it waits for no transaction. Waiting borrowers fail at once.
-   * DataSources with equal settings that are still open keep the shared connections. Idempotent.
+   * the coordinator. Waits for no transaction and blocks at most a second; what is left then goes
+   * on in the background. Waiting borrowers fail at once. DataSources with equal settings that are
+   * still open keep the shared connections. Idempotent.
    */
   @Override
   public void close() {

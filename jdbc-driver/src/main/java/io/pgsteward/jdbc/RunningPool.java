@@ -34,6 +34,8 @@ final class RunningPool {
   /** What one opening may take when pgjdbc's own timeouts are switched off. */
   private static final Duration LONGEST_OPENING = Duration.ofMinutes(10);
 
+  private static final Duration LONGEST_CLOSE = Duration.ofSeconds(1);
+
   /** PostgreSQL cuts longer names. */
   private static final int LONGEST_NAME = 63;
 
@@ -256,10 +258,28 @@ final class RunningPool {
     }
   }
 
-  /** Leaves the tenant and the member; the last one to leave closes them. */
+  /**
+   * Leaves the tenant and the member; the last one to leave closes them. That takes milliseconds
+   * when nothing is in use, and seconds when transactions run or nobody answers: then it goes on
+   * behind the caller.
+   */
   void close() {
-    access.close();
-    member.release();
+    Thread leaving = new Thread(this::leave, "pgsteward-" + config.tenant() + "-close");
+    leaving.setDaemon(true);
+    leaving.start();
+    try {
+      leaving.join(LONGEST_CLOSE.toMillis());
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt(); // in a hurry: the thread ends by itself
+    }
+  }
+
+  private void leave() {
+    try {
+      access.close();
+    } finally {
+      member.release();
+    }
   }
 
   /** The pool's events, counted and passed on to the user's listeners. */

@@ -40,6 +40,7 @@ final class OpenBackoff {
       }
       boolean hopeless =
           state.startsWith("28") // wrong password, no such role, no entry in pg_hba.conf
+              || state.equals("08004") // pgjdbc: no password given, TLS or its kind not to be had
               || state.equals("3D000") // no such database
               || state.startsWith("42") // no right to connect; a wrong connectionInitSql
               || state.startsWith("22"); // a setting that pgjdbc or PostgreSQL does not understand
