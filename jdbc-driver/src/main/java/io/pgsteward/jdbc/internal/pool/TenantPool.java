@@ -305,7 +305,7 @@ public final class TenantPool implements AutoCloseable {
     } else {
       failedOpens.incrementAndGet();
     }
-    boolean nothingLeft = wires.isEmpty() || wires.gone();
+    boolean nothingLeft = wires.isEmpty() || wires.gone() || wires.isAbandoned();
     if (!nothingLeft) {
       reclaimer.watchLost(slot, wires);
     }

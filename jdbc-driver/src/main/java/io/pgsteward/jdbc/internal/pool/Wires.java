@@ -40,7 +40,7 @@ final class Wires {
   private final List<LingeringSocket> sockets = new ArrayList<>(1);
   private final Map<SocketAddress, Long> hostDeadlines = new HashMap<>(2);
   private volatile boolean opening = true;
-  private volatile boolean aborted;
+  private volatile boolean abandoned;
   private @Nullable Listener listener;
 
   Wires(Ticker ticker, long deadline, int hosts, long closeTimeoutNanos) {
@@ -76,7 +76,7 @@ final class Wires {
     synchronized (sockets) {
       sockets.add(socket);
     }
-    if (aborted) {
+    if (abandoned) {
       socket.abandon();
       throw new IOException("the pool was closed while a connection was being opened");
     }
@@ -181,9 +181,14 @@ final class Wires {
     return gone();
   }
 
+  /** Whether nobody will ever learn whether the backends have exited. */
+  boolean isAbandoned() {
+    return abandoned;
+  }
+
   /** Closes everything at once without waiting; used when the whole pool ends. */
   void abandon() {
-    aborted = true;
+    abandoned = true;
     for (LingeringSocket socket : all()) {
       socket.abandon();
     }

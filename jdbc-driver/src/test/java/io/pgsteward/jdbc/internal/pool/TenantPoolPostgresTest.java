@@ -433,6 +433,21 @@ class TenantPoolPostgresTest {
     }
   }
 
+  @Test
+  void closing_the_runtime_ends_a_login_that_hangs() throws Exception {
+    try (FaultProxy proxy = FaultProxy.before(postgres)) {
+      proxy.stall();
+      TenantPool pool = fixture.pool(through(proxy).connectTimeout(Duration.ofSeconds(100)));
+      pool.limit(1);
+      FutureTask<BorrowFailure> waiting = fixture.start(() -> failureOf(() -> borrow(pool)));
+      Await.until("the login hangs", () -> proxy.accepted() > 0);
+      pool.close();
+      assertThat(get(waiting)).isInstanceOf(BorrowFailure.Closed.class);
+      fixture.runtime().close();
+      assertThat(pool.awaitClosed(TimeUnit.SECONDS.toNanos(10))).isTrue();
+    }
+  }
+
   private TenantPoolSettings.Builder through(FaultProxy proxy) {
     return TenantPoolSettings.builder(
         "web@shop", "jdbc:postgresql://127.0.0.1:" + proxy.port() + "/postgres", credentials());
