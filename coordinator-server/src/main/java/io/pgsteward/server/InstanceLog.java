@@ -171,6 +171,19 @@ final class InstanceLog implements ControlLoopListener {
   }
 
   @Override
+  public void observationComplete(boolean complete) {
+    if (complete) {
+      LOG.info("{}: PostgreSQL shows what kind each session is", instance);
+    } else {
+      LOG.warn(
+          "{}: the coordinator's role is not in pg_monitor, so PostgreSQL hides what kind sessions"
+              + " are: every session of an unmanaged role counts as foreign and the budget may be"
+              + " smaller than it could be; grant pg_monitor to the role",
+          instance);
+    }
+  }
+
+  @Override
   public void leadershipHeldBy(String now) {
     readiness.failed("coordinator " + now + " leads");
     if (!now.equals(holder)) {

@@ -84,7 +84,8 @@ public final class ControlLoop implements AutoCloseable {
   private final Map<MemberId, Parked> parked = new HashMap<>();
   private boolean lookUnderWay;
   private long lookAskedNanos;
-  private boolean lookFailing;
+  private @Nullable String lookFailure;
+  private boolean toldComplete = true;
   private CoordinatorPhase toldPhase = CoordinatorPhase.STANDBY;
   private long toldEpoch;
   private @Nullable Budget toldBudget;
@@ -281,7 +282,7 @@ public final class ControlLoop implements AutoCloseable {
         }
       } else if (event instanceof Event.Looked looked) {
         lookUnderWay = false;
-        tellRecovered();
+        tellLooked(looked.look());
         coordinator.observed(looked.look());
       } else if (event instanceof Event.LookFailed failed) {
         lookUnderWay = false;
@@ -368,7 +369,8 @@ public final class ControlLoop implements AutoCloseable {
   private long nextLook(long now) {
     long next = coordinator.nextLookNanos(now);
     long soonest =
-        lookAskedNanos + (lookFailing ? settings.observeEvery().toNanos() : LOOK_SPACING_NANOS);
+        lookAskedNanos
+            + (lookFailure != null ? settings.observeEvery().toNanos() : LOOK_SPACING_NANOS);
     return lookAskedNanos != 0 && next - soonest < 0 ? soonest : next;
   }
 
@@ -408,17 +410,22 @@ public final class ControlLoop implements AutoCloseable {
 
   // ---- what listeners are told
 
-  private void tellRecovered() {
-    if (lookFailing) {
-      lookFailing = false;
+  private void tellLooked(Observation look) {
+    if (lookFailure != null) {
+      lookFailure = null;
       listener.observationRecovered();
+    }
+    if (look.complete() != toldComplete) {
+      toldComplete = look.complete();
+      listener.observationComplete(toldComplete);
     }
   }
 
   private void tellFailed(Exception cause) {
-    coordinator.observationFailed(String.valueOf(cause.getMessage()));
-    if (!lookFailing) {
-      lookFailing = true;
+    String reason = String.valueOf(cause.getMessage());
+    coordinator.observationFailed(reason);
+    if (!reason.equals(lookFailure)) {
+      lookFailure = reason;
       listener.observationFailed(cause);
     }
   }

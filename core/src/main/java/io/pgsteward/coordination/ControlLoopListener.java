@@ -30,11 +30,18 @@ public interface ControlLoopListener {
   /** A silent member was forgotten, since PostgreSQL shows nothing of it. */
   default void memberForgotten(MemberId member, String name) {}
 
-  /** PostgreSQL could not be looked at; the budget stays as it is. */
+  /** PostgreSQL cannot be looked at, or now for another reason; the budget stays as it is. */
   default void observationFailed(Exception cause) {}
 
   /** PostgreSQL can be looked at again. */
   default void observationRecovered() {}
+
+  /**
+   * Whether PostgreSQL shows what kind each session is. It does not without {@code pg_monitor};
+   * then every session of roles that are not managed counts as foreign. Told when it changes; at
+   * the start it is taken to be so.
+   */
+  default void observationComplete(boolean complete) {}
 
   /** Another coordinator leads now, or did at the first try. */
   default void leadershipHeldBy(String holder) {}

@@ -247,6 +247,11 @@ class CoordinatorHttpTest {
         assertThat(coordinator.get("/health/live").statusCode()).isEqualTo(200);
         assertError(coordinator.sync(snapshot(1, null, "web@shop", 1)), 503, "not-leading");
 
+        session.fails(new SQLException("the database system is starting up", "57P03"));
+        Await.until(
+            "the new reason is told",
+            () -> body(coordinator, "/health/ready").contains("is starting up"));
+
         session.recovers();
 
         Await.until(
