@@ -106,6 +106,28 @@ final class Application implements AutoCloseable {
     return process.exitCode(Duration.ofSeconds(30));
   }
 
+  /** What it last said, for the search for what went wrong. */
+  @Override
+  public String toString() {
+    Usage last = usage;
+    return name
+        + (process.isAlive() ? "" : " (ended)")
+        + ": demand "
+        + last.demand()
+        + ", limit "
+        + last.limit()
+        + ", held "
+        + last.held()
+        + " (opening "
+        + last.opening()
+        + ", closing "
+        + last.closing()
+        + "), waiting "
+        + last.waiting()
+        + ", committed "
+        + last.committed();
+  }
+
   @Override
   public void close() {
     process.close();

@@ -150,6 +150,8 @@ final class BankApplication {
                 now.demand(),
                 now.limit(),
                 now.held(),
+                now.opening(),
+                now.closing(),
                 now.waiting(),
                 waits.drain())
             .line());

@@ -8,13 +8,23 @@ package io.pgsteward.examples.demo;
  * @param demand connections it could use
  * @param limit connections it may hold
  * @param held connections it holds
+ * @param opening those of them that are being opened
+ * @param closing those of them that are being closed
  * @param waiting threads that wait for one
  * @param waits how long borrowers waited since the last line; see {@link WaitHistogram}
  */
 record Usage(
-    long committed, long failed, int demand, int limit, int held, int waiting, String waits) {
+    long committed,
+    long failed,
+    int demand,
+    int limit,
+    int held,
+    int opening,
+    int closing,
+    int waiting,
+    String waits) {
 
-  static final Usage NONE = new Usage(0, 0, 0, 0, 0, 0, "");
+  static final Usage NONE = new Usage(0, 0, 0, 0, 0, 0, 0, 0, "");
 
   private static final String PREFIX = "usage ";
 
@@ -27,6 +37,8 @@ record Usage(
             Integer.toString(demand),
             Integer.toString(limit),
             Integer.toString(held),
+            Integer.toString(opening),
+            Integer.toString(closing),
             Integer.toString(waiting),
             "[" + waits + "]");
   }
@@ -37,7 +49,7 @@ record Usage(
 
   static Usage read(String line) {
     String[] words = line.substring(PREFIX.length()).split(" ");
-    String waits = words[6].substring(1, words[6].length() - 1);
+    String waits = words[8].substring(1, words[8].length() - 1);
     return new Usage(
         Long.parseLong(words[0]),
         Long.parseLong(words[1]),
@@ -45,6 +57,8 @@ record Usage(
         Integer.parseInt(words[3]),
         Integer.parseInt(words[4]),
         Integer.parseInt(words[5]),
+        Integer.parseInt(words[6]),
+        Integer.parseInt(words[7]),
         waits);
   }
 }

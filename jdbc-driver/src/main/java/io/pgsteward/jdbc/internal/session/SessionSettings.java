@@ -18,7 +18,7 @@ record SessionSettings(
 
   static final Duration DEFAULT_LEASE = Duration.ofSeconds(15);
   static final Duration DEFAULT_PARK = Duration.ofSeconds(5);
-  static final Duration DEFAULT_JOIN_GRACE = Duration.ofSeconds(1);
+  static final Duration DEFAULT_JOIN_GRACE = Duration.ofSeconds(5);
 
   static SessionSettings of(@Nullable String instance, String name) {
     return new SessionSettings(instance, name, DEFAULT_LEASE, DEFAULT_PARK, DEFAULT_JOIN_GRACE);
