@@ -128,7 +128,7 @@ public final class Ledger {
     if (known != null && snapshot.sequence() <= known.sequence()) {
       return Taken.STALE;
     }
-    Member member = known == null ? new Member(id, nowNanos) : known;
+    Member member = known == null ? new Member(id, snapshot.generation(), nowNanos) : known;
     members.put(id, member);
     member.heard(snapshot, nowNanos);
     for (TenantId tenant : snapshot.reports().keySet()) {

@@ -19,14 +19,19 @@ public final class Member {
   private MemberPhase phase = MemberPhase.JOINING;
   private boolean leaving;
   private boolean spokeThisEpoch;
-  private long generation = 1;
+  private long generation;
   private long sequence = -1;
   private long connectTimeoutNanos;
   private long heardNanos;
   private long heardBeforeNanos;
 
-  Member(MemberId id, long nowNanos) {
+  /**
+   * @param seen the generation of this epoch that it names, or -1: it may have been known before and
+   *     forgotten, and would not apply an answer with an older one
+   */
+  Member(MemberId id, long seen, long nowNanos) {
     this.id = id;
+    generation = Math.max(1, seen + 1);
     heardNanos = nowNanos;
     heardBeforeNanos = nowNanos;
   }
