@@ -26,8 +26,8 @@ public final class Member {
   private long heardBeforeNanos;
 
   /**
-   * @param seen the generation of this epoch that it names, or -1: it may have been known before and
-   *     forgotten, and would not apply an answer with an older one
+   * @param seen the generation of this epoch that it names, or -1: it may have been known before
+   *     and forgotten, and would not apply an answer with an older one
    */
   Member(MemberId id, long seen, long nowNanos) {
     this.id = id;

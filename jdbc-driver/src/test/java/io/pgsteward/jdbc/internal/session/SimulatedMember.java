@@ -11,8 +11,8 @@ import java.util.Deque;
 import java.util.List;
 
 /**
- * A member in a {@link SimulatedWorld}: a pool as a few counters around the real book of grants. Its
- * process can be paused, with its monotonic clock standing still or not, and cut off.
+ * A member in a {@link SimulatedWorld}: a pool as a few counters around the real book of grants.
+ * Its process can be paused, with its monotonic clock standing still or not, and cut off.
  */
 final class SimulatedMember {
 
@@ -271,9 +271,7 @@ final class SimulatedMember {
     waits = true;
     sentAt = world.now();
     Moment sent = moment();
-    mine(
-        SimulatedWorld.PARK_NANOS + SimulatedWorld.LEASE.toNanos() / 3,
-        () -> failed(mine));
+    mine(SimulatedWorld.PARK_NANOS + SimulatedWorld.LEASE.toNanos() / 3, () -> failed(mine));
     if (lost()) {
       return;
     }
@@ -327,7 +325,6 @@ final class SimulatedMember {
       turn();
     }
   }
-
 
   @Override
   public String toString() {

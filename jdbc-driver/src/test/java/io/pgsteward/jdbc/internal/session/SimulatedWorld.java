@@ -159,10 +159,7 @@ final class SimulatedWorld {
 
   /** A request reaches the coordinator; without one it is refused at once. */
   void arrives(
-      SimulatedMember from,
-      SyncRequest request,
-      Consumer<SyncResponse> answer,
-      Runnable refused) {
+      SimulatedMember from, SyncRequest request, Consumer<SyncResponse> answer, Runnable refused) {
     Coordinator leader = coordinator;
     if (leader == null) {
       refused.run();
