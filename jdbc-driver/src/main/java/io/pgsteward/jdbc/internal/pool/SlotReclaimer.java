@@ -216,8 +216,15 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   List<Slot> tick() {
     lookAgain();
     askPostgres();
-    List<Slot> dropped = gate.dropUnused(poolClosed ? 0 : PARKED_NANOS);
-    dropped.forEach(this::shutDown);
+    List<Slot> dropped;
+    // Counted before the slots leave the gate, or another thread could see neither.
+    shuttingDown.incrementAndGet();
+    try {
+      dropped = gate.dropUnused(poolClosed ? 0 : PARKED_NANOS);
+      dropped.forEach(this::shutDown);
+    } finally {
+      shuttingDown.decrementAndGet();
+    }
     countDownIfEmpty();
     return dropped;
   }
