@@ -146,9 +146,15 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
 
   /** An opening has failed, but its backend may live. */
   void watchLost(Slot slot, Wires wires) {
-    lost.put(slot, new Lost(wires, 0, ticker.nanos()));
+    Lost opening = new Lost(wires, 0, ticker.nanos());
+    lost.put(slot, opening);
     unconfirmed.incrementAndGet();
     events.closeUnconfirmed(0);
+    if (wires.isAbandoned() && lost.remove(slot, opening)) {
+      // The pool was closed in between and gave up all that it could see.
+      gaveUp.incrementAndGet();
+      finish(slot, 0);
+    }
   }
 
   private void finish(Slot slot, int pid) {

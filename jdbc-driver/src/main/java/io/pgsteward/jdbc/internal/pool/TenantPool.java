@@ -306,10 +306,11 @@ public final class TenantPool implements AutoCloseable {
       failedOpens.incrementAndGet();
     }
     boolean nothingLeft = wires.isEmpty() || wires.gone() || wires.isAbandoned();
+    // In this order: a look that finds the backend gone must find the slot closing.
+    gate.openFailed(slot, failure, nothingLeft);
     if (!nothingLeft) {
       reclaimer.watchLost(slot, wires);
     }
-    gate.openFailed(slot, failure, nothingLeft);
     events.openFailed(failure);
   }
 

@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -445,6 +446,44 @@ class TenantPoolPostgresTest {
       assertThat(get(waiting)).isInstanceOf(BorrowFailure.Closed.class);
       fixture.runtime().close();
       assertThat(pool.awaitClosed(TimeUnit.SECONDS.toNanos(10))).isTrue();
+    }
+  }
+
+  @Test
+  void a_failed_opening_whose_backend_ends_at_that_very_moment_gives_its_slot_back()
+      throws Exception {
+    try (FaultProxy proxy = FaultProxy.before(postgres)) {
+      CountDownLatch released = new CountDownLatch(1);
+      // Holds the opening's thread where it has just told of the lost backend, while the backend's
+      // end is found by the pool's own look.
+      PoolEvents events =
+          new PoolEvents() {
+            @Override
+            public void closeUnconfirmed(int pid) {
+              proxy.cut();
+              try {
+                released.await(10, TimeUnit.SECONDS);
+              } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+              }
+              proxy.pass();
+            }
+
+            @Override
+            public void slotReleased() {
+              released.countDown();
+            }
+          };
+      TenantPool pool =
+          new TenantPool(
+              through(proxy).connectTimeout(Duration.ofMillis(700)).initialLimit(1).build(),
+              fixture.runtime(),
+              events,
+              PoolFixture.Failed::new);
+      proxy.stall();
+      borrow(pool).close();
+      pool.checkInvariants();
+      pool.close();
     }
   }
 
