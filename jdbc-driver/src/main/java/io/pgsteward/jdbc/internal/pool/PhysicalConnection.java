@@ -7,6 +7,7 @@ import java.sql.SQLException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -31,6 +32,9 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
      */
     void closed(PhysicalConnection physical, boolean gone);
   }
+
+  /** No isolation. */
+  static final int UNKNOWN = -1;
 
   private static final VarHandle LENT_AS;
 
@@ -58,6 +62,8 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
   private final Owner owner;
   private final AtomicBoolean closing = new AtomicBoolean();
   private final AtomicBoolean closed = new AtomicBoolean();
+  private final AtomicInteger defaultIsolation;
+  private volatile boolean ready;
   private volatile boolean closeFailed;
   private volatile @Nullable SQLException setupFailure;
 
@@ -71,14 +77,23 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
 
   /**
    * @param testMillis the network timeout that HikariCP sets for a test
+   * @param defaultIsolation the isolation of new connections, shared by the pool; {@link #UNKNOWN}
+   *     at first
    */
   PhysicalConnection(
-      Slot slot, Connection raw, long openNanos, int testMillis, Wires wires, Owner owner) {
+      Slot slot,
+      Connection raw,
+      long openNanos,
+      int testMillis,
+      AtomicInteger defaultIsolation,
+      Wires wires,
+      Owner owner) {
     super(raw);
     this.slot = slot;
     this.pid = SlotOpener.pidOf(raw);
     this.openNanos = openNanos;
     this.testMillis = testMillis;
+    this.defaultIsolation = defaultIsolation;
     this.wires = wires;
     this.owner = owner;
   }
@@ -114,6 +129,11 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
       wanted = (int) Math.min(milliseconds, left);
     }
     raw.setNetworkTimeout(executor, wanted);
+  }
+
+  /** HikariCP has set the connection up. */
+  void setReady() {
+    ready = true;
   }
 
   /** What went wrong while HikariCP set the connection up. */
@@ -156,13 +176,28 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
     }
   }
 
+  /** Asked of PostgreSQL once per pool: each slot's HikariCP pool would ask again. */
   @Override
   public int getTransactionIsolation() throws SQLException {
+    int known = defaultIsolation.get();
+    if (!ready && known != UNKNOWN) {
+      return known;
+    }
     try {
-      return raw.getTransactionIsolation();
+      int isolation = raw.getTransactionIsolation();
+      if (!ready) {
+        defaultIsolation.set(isolation);
+      }
+      return isolation;
     } catch (SQLException e) {
       throw noted(e);
     }
+  }
+
+  /** During the set-up it has just answered the login, and is not asked again. */
+  @Override
+  public boolean isValid(int seconds) throws SQLException {
+    return !ready || raw.isValid(seconds);
   }
 
   @Override

@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.concurrent.Future;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
@@ -41,6 +42,7 @@ public final class TenantPool implements AutoCloseable {
 
   private @Nullable Future<?> nextTick;
 
+  private final AtomicInteger defaultIsolation = new AtomicInteger(PhysicalConnection.UNKNOWN);
   private final AtomicLong timedOut = new AtomicLong();
   private final AtomicLong opened = new AtomicLong();
   private final AtomicLong failedOpens = new AtomicLong();
@@ -282,6 +284,7 @@ public final class TenantPool implements AutoCloseable {
               raw,
               ticker.nanos() - began,
               (int) settings.validationTimeout().toMillis(),
+              defaultIsolation,
               wires,
               reclaimer);
       slot.physical = physical;
@@ -319,6 +322,7 @@ public final class TenantPool implements AutoCloseable {
     if (physical == null || physical.isClosing() || slot.state() != SlotState.OPENING) {
       return;
     }
+    physical.setReady();
     opened.incrementAndGet();
     gate.opened(slot);
     events.opened(physical.pid, physical.openNanos);

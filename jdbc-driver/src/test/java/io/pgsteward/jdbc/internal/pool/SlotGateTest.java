@@ -344,6 +344,7 @@ class SlotGateTest {
               new StubDriver().new StubConnection(),
               0,
               1_000,
+              new AtomicInteger(PhysicalConnection.UNKNOWN),
               new Wires(now::get, FAR, 1, FAR),
               new PhysicalConnection.Owner() {
                 @Override

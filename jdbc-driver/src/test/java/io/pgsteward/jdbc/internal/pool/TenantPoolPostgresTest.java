@@ -282,6 +282,25 @@ class TenantPoolPostgresTest {
   }
 
   @Test
+  void every_connection_has_the_isolation_of_the_role_and_gets_it_back_after_use()
+      throws Exception {
+    postgres.execute(
+        "alter role "
+            + PostgresServer.quoted(role.name())
+            + " set default_transaction_isolation = 'repeatable read'");
+    TenantPool pool = fixture.pool(settings(3));
+    for (int i = 0; i < 2; i++) {
+      List<Connection> held = borrow(pool, 3);
+      for (Connection connection : held) {
+        assertThat(connection.getTransactionIsolation())
+            .isEqualTo(Connection.TRANSACTION_REPEATABLE_READ);
+        connection.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+      }
+      close(held);
+    }
+  }
+
+  @Test
   void a_wrong_password_is_told_at_once() throws Exception {
     postgres.execute("alter role " + PostgresServer.quoted(role.name()) + " nologin");
     TenantPool pool = fixture.pool(settings(5));

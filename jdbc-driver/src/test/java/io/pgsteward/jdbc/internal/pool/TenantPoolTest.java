@@ -658,7 +658,7 @@ class TenantPoolTest {
           connection ->
               connection.onValidate =
                   () -> {
-                    if (connection.validations.incrementAndGet() == 2) { // 1 is the set-up's
+                    if (connection.validations.incrementAndGet() == 1) {
                       testing.countDown();
                       try {
                         go.await();
