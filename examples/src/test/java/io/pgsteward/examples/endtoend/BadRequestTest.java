@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.pgsteward.jdbc.PgStewardConfig;
 import io.pgsteward.jdbc.PgStewardDataSource;
+import io.pgsteward.testing.Await;
 import io.pgsteward.testing.CoordinatorProcess;
 import io.pgsteward.testing.CoordinatorSetup;
 import io.pgsteward.testing.NoThreadsLeft;
@@ -62,9 +63,11 @@ class BadRequestTest {
     }
   }
 
+  /** While the coordinator learns, such a tenant has its fallbackSlots like any other. */
   @Test
-  void a_tenant_that_no_policy_names_is_told_so_at_once() throws SQLException {
+  void a_tenant_that_no_policy_names_is_told_so_once_the_coordinator_serves() throws Exception {
     TestRole stranger = postgres.createRole("stranger");
+    Await.until("it is refused", () -> isRefused(config(stranger, TOKEN)));
     SQLException error = failure(config(stranger, TOKEN));
     assertThat(error.getMessage()).contains(stranger.name() + "@" + database);
     assertThat(error.getMessage()).containsIgnoringCase("polic");
@@ -104,6 +107,15 @@ class BadRequestTest {
         .coordinator(coordinator.url())
         .coordinatorToken(token)
         .connectionTimeout(Duration.ofSeconds(5));
+  }
+
+  private static boolean isRefused(PgStewardConfig.Builder config) {
+    try (PgStewardDataSource dataSource = new PgStewardDataSource(config.build());
+        Connection connection = dataSource.getConnection()) {
+      return connection.isClosed();
+    } catch (SQLException refused) {
+      return true;
+    }
   }
 
   private static SQLException failure(PgStewardConfig.Builder config) {
