@@ -510,20 +510,8 @@ final class SlotGate {
 
   private PoolUsage usageNow(PoolUsage.Counters counters) {
     long now = ticker.nanos();
-    int used = Math.min(table.open(), Math.max(0, table.inUse()));
-    Waiter first = waiters.first();
-    return new PoolUsage(
-        limit,
-        Math.min(cap, meter.at(now, level())),
-        waiters.size(),
-        first == null ? 0 : Math.max(0, now - first.since),
-        used,
-        table.open() - used,
-        table.opening(),
-        table.open(),
-        table.closing(),
-        table.pids(),
-        counters);
+    int demand = Math.min(cap, meter.at(now, level()));
+    return table.usage(limit, demand, waiters.size(), waiters.longestWait(now), counters);
   }
 
   /** Whether the calling thread has a connection of this gate. */

@@ -338,8 +338,26 @@ final class SlotTable {
     return dropped;
   }
 
+  /** What the slots add to the figures of a pool. */
+  PoolUsage usage(
+      int limit, int demand, int waiting, long longestWait, PoolUsage.Counters counters) {
+    int used = Math.min(open, Math.max(0, inUse.get()));
+    return new PoolUsage(
+        limit,
+        demand,
+        waiting,
+        longestWait,
+        used,
+        open - used,
+        opening,
+        open,
+        closing,
+        pids(),
+        counters);
+  }
+
   /** Backends of open and closing connections, as far as known, ascending. */
-  List<Integer> pids() {
+  private List<Integer> pids() {
     List<Integer> pids = new ArrayList<>();
     for (Slot slot : slots) {
       PhysicalConnection physical = slot.physical;

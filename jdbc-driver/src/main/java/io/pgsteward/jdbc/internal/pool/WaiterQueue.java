@@ -74,9 +74,9 @@ final class WaiterQueue {
     return size == 0;
   }
 
-  /** Who has waited longest, or null. */
-  @Nullable Waiter first() {
-    return first;
+  /** How long the first has waited; 0 when nobody waits. */
+  long longestWait(long now) {
+    return first == null ? 0 : Math.max(0, now - first.since);
   }
 
   void addLast(Waiter waiter) {
