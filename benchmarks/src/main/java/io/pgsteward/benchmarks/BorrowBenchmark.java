@@ -33,8 +33,8 @@ import org.openjdk.jmh.annotations.Warmup;
  * getConnection() and close() with idle connections at hand, by 1 and by 2 threads.
  *
  * <p>{@code stub}: the pools alone, both on {@link StubDriver}. {@code postgres}: what an
- * application calls, {@link PgStewardDataSource} and {@link HikariDataSource}, both on pgjdbc and an
- * embedded PostgreSQL, which a borrow within half a second of the last one does not touch.
+ * application calls, {@link PgStewardDataSource} and {@link HikariDataSource}, both on pgjdbc and
+ * an embedded PostgreSQL, which a borrow within half a second of the last one does not touch.
  */
 @BenchmarkMode(Mode.AverageTime)
 @OutputTimeUnit(TimeUnit.NANOSECONDS)

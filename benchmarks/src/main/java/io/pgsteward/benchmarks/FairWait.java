@@ -14,8 +14,8 @@ import java.util.concurrent.locks.LockSupport;
 import javax.sql.DataSource;
 
 /**
- * More threads than connections, each holding one for a fixed time and asking again at once: what is
- * the longest wait? The pools take turns; printed is the largest of each pool's rounds, and the
+ * More threads than connections, each holding one for a fixed time and asking again at once: what
+ * is the longest wait? The pools take turns; printed is the largest of each pool's rounds, and the
  * median.
  */
 public final class FairWait {
@@ -66,12 +66,7 @@ public final class FairWait {
   }
 
   private static Result measure(
-      Pools make,
-      PostgresServer server,
-      int threads,
-      int connections,
-      Duration hold,
-      Duration time)
+      Pools make, PostgresServer server, int threads, int connections, Duration hold, Duration time)
       throws Exception {
     DataSource pool = make.open(server, connections);
     try {

@@ -1,5 +1,6 @@
 package io.pgsteward.benchmarks;
 
+import io.pgsteward.jdbc.PgStewardConfig;
 import io.pgsteward.jdbc.PgStewardDataSource;
 import io.pgsteward.testing.CoordinatorProcess;
 import io.pgsteward.testing.CoordinatorSetup;
@@ -16,8 +17,8 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * From the moment a thread waits to its connection, through the coordinator jar as a process of its
- * own: with free budget, and when the slot must be reclaimed from an idle holder in another process.
- * Connecting to PostgreSQL is part of each figure.
+ * own: with free budget, and when the slot must be reclaimed from an idle holder in another
+ * process. Connecting to PostgreSQL is part of each figure.
  */
 public final class GrantLatency {
 
@@ -91,14 +92,15 @@ public final class GrantLatency {
 
   static PgStewardDataSource dataSource(
       String url, String user, String password, String coordinator, String name) {
-    return PgStewardDataSource.builder()
-        .jdbcUrl(url)
-        .username(user)
-        .password(password)
-        .coordinator(coordinator)
-        .fallbackSlots(0)
-        .property("ApplicationName", name)
-        .build();
+    return new PgStewardDataSource(
+        PgStewardConfig.builder()
+            .jdbcUrl(url)
+            .username(user)
+            .password(password)
+            .coordinator(coordinator)
+            .fallbackSlots(0)
+            .property("ApplicationName", name)
+            .build());
   }
 
   private static List<Double> askOneByOne(PgStewardDataSource asking) throws Exception {

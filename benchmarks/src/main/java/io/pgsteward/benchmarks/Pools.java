@@ -6,6 +6,7 @@ import io.agroal.api.AgroalDataSource;
 import io.agroal.api.configuration.supplier.AgroalDataSourceConfigurationSupplier;
 import io.agroal.api.security.NamePrincipal;
 import io.agroal.api.security.SimplePassword;
+import io.pgsteward.jdbc.PgStewardConfig;
 import io.pgsteward.jdbc.PgStewardDataSource;
 import io.pgsteward.testing.PostgresServer;
 import java.sql.SQLException;
@@ -96,14 +97,15 @@ enum Pools {
    * its fallback slots, so that no round trip is in the figure. Nobody listens at the address.
    */
   static PgStewardDataSource pgsteward(PostgresServer server, int connections) {
-    return PgStewardDataSource.builder()
-        .jdbcUrl(server.url("postgres"))
-        .username(server.superuser())
-        .password(server.superuserPassword())
-        .coordinator("http://127.0.0.1:1")
-        .fallbackSlots(connections)
-        .connectionTimeout(PATIENCE)
-        .build();
+    return new PgStewardDataSource(
+        PgStewardConfig.builder()
+            .jdbcUrl(server.url("postgres"))
+            .username(server.superuser())
+            .password(server.superuserPassword())
+            .coordinator("http://127.0.0.1:1")
+            .fallbackSlots(connections)
+            .connectionTimeout(PATIENCE)
+            .build());
   }
 
   @Override
