@@ -57,7 +57,10 @@ public class BorrowBenchmark {
   @Param({"stub", "postgres"})
   public String driver = "";
 
-  private Source source = () -> null;
+  private Source source =
+      () -> {
+        throw new SQLException("not started");
+      };
   private AutoCloseable ending = () -> {};
 
   @Setup
