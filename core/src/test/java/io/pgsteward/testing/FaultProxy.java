@@ -51,6 +51,7 @@ public final class FaultProxy implements AutoCloseable {
   private long delayNanos;
   private boolean closed;
   private @Nullable ServerSocket listener;
+  private volatile @Nullable Thread acceptor;
 
   private FaultProxy(InetSocketAddress target, ServerSocket listener) {
     this.target = target;
@@ -138,7 +139,7 @@ public final class FaultProxy implements AutoCloseable {
       notifyAll();
     }
     if (unused != null) {
-      closeQuietly(unused);
+      stopAccepting(unused);
     }
     if (fresh != null) {
       acceptFrom(fresh);
@@ -175,7 +176,22 @@ public final class FaultProxy implements AutoCloseable {
   }
 
   private void acceptFrom(ServerSocket socket) {
-    daemon("accept", () -> accept(socket));
+    acceptor = daemon("accept", () -> accept(socket));
+  }
+
+  /**
+   * The kernel goes on accepting until the thread in accept() has seen that its socket is closed.
+   */
+  private void stopAccepting(ServerSocket socket) {
+    closeQuietly(socket);
+    Thread accepting = acceptor;
+    if (accepting != null) {
+      try {
+        accepting.join(TimeUnit.SECONDS.toMillis(5));
+      } catch (InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   private void accept(ServerSocket socket) {
@@ -238,10 +254,11 @@ public final class FaultProxy implements AutoCloseable {
     List.copyOf(links).forEach(link -> link.end(false));
   }
 
-  private static void daemon(String what, Runnable work) {
+  private static Thread daemon(String what, Runnable work) {
     Thread thread = new Thread(work, "fault-proxy-" + what);
     thread.setDaemon(true);
     thread.start();
+    return thread;
   }
 
   private static void closeQuietly(AutoCloseable socket) {
