@@ -4,20 +4,16 @@ import io.pgsteward.jdbc.internal.session.CoordinatorException.Kind;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.TenantId;
 import io.pgsteward.protocol.CoordinatorPhase;
-import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * A member's conversation with the coordinator of one instance.
@@ -34,35 +30,25 @@ import org.slf4j.LoggerFactory;
  *
  * Limits change in step 2 and nowhere else, so no raise comes between the figures and their report.
  *
- * <p><b>The watch.</b> A second daemon thread gives the call in flight up when there is news that
- * the coordinator should hear, or when the lease ends, since then the limits change. It never
- * touches the pools beyond reading their figures.
+ * <p><b>The watch.</b> A second daemon thread, {@link SessionWatch}, gives the call in flight up when
+ * there is news that the coordinator should hear, or when the lease ends, since then the limits
+ * change.
  *
  * <p>Lock rule: {@code lock} guards the fields marked so; no call to pools, client or logger is
  * made under it. Thread-safe.
  */
 final class CoordinatorSession {
 
-  private static final Logger LOG = LoggerFactory.getLogger(CoordinatorSession.class);
   private static final long FIRST_DELAY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
 
-  /** How often the watch looks at the figures, and at most one part in how many of its time. */
-  private static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
-  private static final int LOOK_SHARE = 50;
-  private static final Duration LONGEST_CONNECT = Duration.ofSeconds(2);
 
   private final MemberId member;
   private final SessionSettings settings;
   private final CoordinatorClient client;
   private final MemberClock clock;
   private final SessionTenants tenants;
-  private final Moment start;
 
-  /**
-   * Tenants found empty while opening from nothing, with the serial of the lease that had ended.
-   */
-  private final Map<TenantId, Long> emptied = new ConcurrentHashMap<>();
+  private final LostGrants lostGrants;
 
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
@@ -78,13 +64,11 @@ final class CoordinatorSession {
   private long leaveBy; // guarded by lock
   private boolean stopped; // guarded by lock
   private @Nullable Trouble trouble; // guarded by lock
-  private @Nullable Thread exchange; // guarded by lock
-  private @Nullable Thread watch; // guarded by lock
+  private boolean started; // guarded by lock
 
-  private volatile Lease lease;
+  private final SessionThreads threads;
+
   private volatile boolean urgent;
-
-  private record Trouble(Kind kind, String text, Moment since) {}
 
   private record Prepared(CoordinatorCall call, Moment sent, boolean last) {}
 
@@ -99,36 +83,30 @@ final class CoordinatorSession {
     this.client = client;
     this.clock = clock;
     this.tenants = tenants;
-    this.start = clock.now();
+    Moment start = clock.now();
     this.book = new GrantBook(start, settings.lease().toNanos());
     this.reports = new Reports(settings.instance(), settings.name());
     this.pacing = new Pacing(() -> ThreadLocalRandom.current().nextDouble());
     this.backoff = new Backoff(FIRST_DELAY_NANOS, () -> ThreadLocalRandom.current().nextDouble());
     this.notBefore = start.nanos();
     this.parkNanos = settings.park().toNanos();
-    this.lease = book.lease();
+    this.lostGrants = new LostGrants(clock, book.lease());
+    this.threads =
+        new SessionThreads(member, this::runExchange, new SessionWatch(this, tenants, clock));
   }
 
   /** Starts the threads; the first report goes out at once. Without effect once started. */
   void start() {
     lock.lock();
     try {
-      if (exchange != null || stopped) {
+      if (started || stopped) {
         return;
       }
-      exchange = thread("session", this::runExchange);
-      watch = thread("watch", this::runWatch);
-      exchange.start();
-      watch.start();
+      started = true;
     } finally {
       lock.unlock();
     }
-  }
-
-  private Thread thread(String job, Runnable body) {
-    Thread thread = new Thread(body, "pgsteward-" + member.value().substring(0, 8) + "-" + job);
-    thread.setDaemon(true);
-    return thread;
+    threads.start();
   }
 
   /**
@@ -177,17 +155,14 @@ final class CoordinatorSession {
         notBefore = clock.now().nanos();
       }
       if (pacing.giveUpIn(clock.now().nanos()) == 0) {
-        old = inFlight;
-        inFlight = null;
+        old = takeCall();
       } else {
         changed.signalAll();
       }
     } finally {
       lock.unlock();
     }
-    if (old != null) {
-      old.cancel();
-    }
+    cancel(old);
   }
 
   /**
@@ -198,12 +173,7 @@ final class CoordinatorSession {
    * @return what it goes by from now on
    */
   int limitFromEmpty(TenantId tenant, int limit, int fallbackSlots) {
-    Lease last = lease;
-    if (last.nanos() == 0 || limit <= fallbackSlots || !last.endedAt(clock.now())) {
-      return limit;
-    }
-    emptied.put(tenant, last.serial());
-    return fallbackSlots;
+    return lostGrants.limitFromEmpty(tenant, limit, fallbackSlots);
   }
 
   /**
@@ -212,55 +182,24 @@ final class CoordinatorSession {
    */
   void leave(Duration within) {
     CoordinatorCall old;
-    Thread worker;
     long by = System.nanoTime() + within.toNanos();
     lock.lock();
     try {
       leaving = true;
       leaveBy = by;
       notBefore = clock.now().nanos();
-      old = inFlight;
-      inFlight = null;
-      worker = exchange;
-      if (worker == null || (trouble != null && book.epoch() == 0)) {
+      old = takeCall();
+      if (!started || (trouble != null && book.epoch() == 0)) {
         stopped = true;
       }
       changed.signalAll();
     } finally {
       lock.unlock();
     }
-    if (old != null) {
-      old.cancel();
-    }
-    join(worker, by);
+    cancel(old);
+    threads.joinExchange(by);
     stop();
-    long soon = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(500);
-    join(worker, soon);
-    join(watch(), soon);
-  }
-
-  private @Nullable Thread watch() {
-    lock.lock();
-    try {
-      return watch;
-    } finally {
-      lock.unlock();
-    }
-  }
-
-  private static void join(@Nullable Thread thread, long by) {
-    if (thread == null || thread == Thread.currentThread()) {
-      return;
-    }
-    boolean interrupted = Thread.interrupted();
-    try {
-      TimeUnit.NANOSECONDS.timedJoin(thread, by - System.nanoTime());
-    } catch (InterruptedException e) {
-      interrupted = true; // the caller is in a hurry: the threads end by themselves
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    threads.joinBoth(System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(500));
   }
 
   private void stop() {
@@ -269,16 +208,25 @@ final class CoordinatorSession {
     try {
       stopped = true;
       book.closed();
-      old = inFlight;
-      inFlight = null;
+      old = takeCall();
       changed.signalAll();
     } finally {
       lock.unlock();
     }
-    if (old != null) {
-      old.cancel();
-    }
+    cancel(old);
     client.close();
+  }
+
+  private @Nullable CoordinatorCall takeCall() {
+    CoordinatorCall call = inFlight;
+    inFlight = null;
+    return call;
+  }
+
+  private static void cancel(@Nullable CoordinatorCall call) {
+    if (call != null) {
+      call.cancel();
+    }
   }
 
   // ---- the exchange's thread
@@ -293,12 +241,12 @@ final class CoordinatorSession {
             tenants.tidy();
           }
         } catch (RuntimeException e) {
-          LOG.error("PgSteward: the exchange with {} failed; it goes on", client.address(), e);
+          SessionLog.failed(client.address(), e);
           failed(new CoordinatorException(Kind.UNUSABLE, "failed: " + e, false, e));
         }
       }
     } catch (InterruptedException e) {
-      LOG.warn("PgSteward: the session with {} was interrupted and has ended", client.address());
+      SessionLog.interrupted(client.address());
       Thread.currentThread().interrupt();
     }
   }
@@ -316,7 +264,7 @@ final class CoordinatorSession {
         if (wait <= 0) {
           return true;
         }
-        long change = changeIn(now);
+        long change = book.changesIn(now, settings.joinGrace().toNanos());
         if (change > 0) {
           changed.awaitNanos(Math.min(wait, change));
           continue;
@@ -328,46 +276,31 @@ final class CoordinatorSession {
     }
   }
 
-  /** How long until limits change by time alone: the end of the lease, or of the wait to join. */
-  private long changeIn(Moment now) {
-    return switch (book.phase()) {
-      case GRANTED -> book.lease().leftNanos(now);
-      case JOINING ->
-          book.goesAlone()
-              ? Pacing.NEVER
-              : Math.max(0, settings.joinGrace().toNanos() - now.since(start));
-      case FALLBACK, CLOSED -> Pacing.NEVER;
-    };
-  }
-
   /** Steps 1 to 3 of a turn. */
   private List<TenantFigures> goBy() {
     while (true) {
       Map<TenantId, Integer> limits;
       Map<TenantId, String> refusals;
       boolean fellBack;
+      long leaseNanos;
       lock.lock();
       try {
         Moment now = clock.now();
         fellBack = book.passed(now);
-        if (changeIn(now) == 0) {
+        if (book.changesIn(now, settings.joinGrace().toNanos()) == 0) {
           book.firstExchangeFailed();
         }
-        emptied.forEach(book::emptied);
-        emptied.clear();
+        lostGrants.tell(book);
         urgent = false;
         pacing.reading();
         limits = book.limits();
+        leaseNanos = book.leaseNanos();
         refusals = book.refusals();
       } finally {
         lock.unlock();
       }
       if (fellBack) {
-        LOG.warn(
-            "PgSteward: no answer from {} for a whole lease ({} ms). Existing connections go on;"
-                + " each tenant goes by its last grant or fallbackSlots, whichever is more",
-            client.address(),
-            TimeUnit.NANOSECONDS.toMillis(book.leaseNanos()));
+        SessionLog.fellBack(client.address(), leaseNanos);
       }
       tenants.apply(limits, refusals);
       List<TenantFigures> figures = tenants.report();
@@ -377,19 +310,10 @@ final class CoordinatorSession {
     }
   }
 
-  /** After the end of the lease a tenant without a connection loses its grant. */
   private boolean losesGrants(List<TenantFigures> figures) {
     lock.lock();
     try {
-      boolean lost = false;
-      if (book.phase() == MemberPhase.FALLBACK) {
-        for (TenantFigures of : figures) {
-          if (of.held() == 0) {
-            lost |= book.emptied(of.tenant(), book.lease().serial());
-          }
-        }
-      }
-      return lost;
+      return book.losesGrants(figures);
     } finally {
       lock.unlock();
     }
@@ -398,24 +322,18 @@ final class CoordinatorSession {
   private @Nullable Prepared prepare() {
     List<TenantFigures> figures = goBy();
     SyncRequest request;
-    Duration readTimeout;
-    Duration connectTimeout;
+    CallTimeouts timeouts;
     lock.lock();
     try {
       request = reports.next(book, figures, connectTimeoutMillis, leaving);
-      long third = book.leaseNanos() / 3;
-      long read = parkNanos + third;
-      if (leaving) {
-        read = Math.max(1, Math.min(read, leaveBy - System.nanoTime()));
-      }
-      readTimeout = Duration.ofNanos(read);
-      connectTimeout = Duration.ofNanos(Math.min(Math.min(third, read), LONGEST_CONNECT.toNanos()));
+      long left = leaving ? leaveBy - System.nanoTime() : Long.MAX_VALUE;
+      timeouts = CallTimeouts.of(book.leaseNanos(), parkNanos, left);
     } finally {
       lock.unlock();
     }
     // Loans are the application's: they are not waited for, and PostgreSQL shows when they end.
     boolean last = request.leaving() && figures.stream().allMatch(of -> of.held() == of.inUse());
-    CoordinatorCall call = client.call(member, request, readTimeout, connectTimeout);
+    CoordinatorCall call = client.call(member, request, timeouts.read(), timeouts.connect());
     lock.lock();
     try {
       if (stopped || leaving != request.leaving()) {
@@ -467,7 +385,7 @@ final class CoordinatorSession {
           TimeUnit.MILLISECONDS.toNanos(answer.parkMillis()));
       notBefore = now.nanos() + (leaving ? Pacing.PUSH_NANOS : pacing.pauseNanos());
       if (outcome != GrantBook.Outcome.OLDER) {
-        lease = book.lease();
+        lostGrants.renewed(book.lease());
         parkNanos = TimeUnit.MILLISECONDS.toNanos(answer.parkMillis());
         backoff.succeeded();
         over = trouble;
@@ -481,12 +399,7 @@ final class CoordinatorSession {
       lock.unlock();
     }
     if (over != null) {
-      LOG.info(
-          "PgSteward: coordinator {} is usable again after {} ms ({}, epoch {})",
-          client.address(),
-          TimeUnit.NANOSECONDS.toMillis(now.since(over.since())),
-          answer.phase(),
-          answer.epoch());
+      SessionLog.usableAgain(client.address(), now.since(over.since()), answer);
     }
     return outcome;
   }
@@ -513,7 +426,7 @@ final class CoordinatorSession {
       boolean ours = e.kind() == Kind.UNAUTHORIZED || e.kind() == Kind.REJECTED;
       notBefore = now.nanos() + (ours ? cap : delay);
       tell = trouble == null || trouble.kind() != e.kind();
-      trouble = new Trouble(e.kind(), e.text(), trouble == null ? now : trouble.since());
+      trouble = Trouble.after(trouble, e, now);
       if (leaving) {
         stopped = true;
         changed.signalAll();
@@ -522,65 +435,41 @@ final class CoordinatorSession {
       lock.unlock();
     }
     if (tell) {
-      LOG.warn(
-          "PgSteward: the coordinator is not usable: {}. Connections go on within the last grant;"
-              + " trying again",
-          e.text());
+      SessionLog.unusable(e.text());
     }
   }
 
   // ---- the watch's thread
 
-  private void runWatch() {
+  /**
+   * Gives the call in flight up if that is due, or else waits until it may be, at most for a while.
+   *
+   * @return false once the session has stopped
+   */
+  boolean watch(long longestNanos) throws InterruptedException {
+    CoordinatorCall old = null;
+    lock.lock();
     try {
-      long nextLook = clock.now().nanos();
-      while (true) {
-        CoordinatorCall old = null;
-        boolean look;
-        lock.lock();
-        try {
-          if (stopped) {
-            return;
-          }
-          Moment now = clock.now();
-          long due =
-              inFlight == null
-                  ? Pacing.NEVER
-                  : Math.min(pacing.giveUpIn(now.nanos()), changeIn(now));
-          if (due == 0) {
-            old = inFlight;
-            inFlight = null;
-          } else {
-            changed.awaitNanos(Math.min(due, LOOK_NANOS));
-          }
-          look = clock.now().nanos() - nextLook >= 0;
-        } finally {
-          lock.unlock();
-        }
-        if (old != null) {
-          old.cancel();
-        }
-        if (look) {
-          long began = clock.now().nanos();
-          look();
-          long took = clock.now().nanos() - began;
-          nextLook = began + Math.max(LOOK_NANOS, LOOK_SHARE * took);
-        }
+      if (stopped) {
+        return false;
       }
-    } catch (InterruptedException e) {
-      LOG.warn("PgSteward: the watch over the session with {} was interrupted", client.address());
-      Thread.currentThread().interrupt();
+      Moment now = clock.now();
+      long due =
+          inFlight == null ? Pacing.NEVER : Math.min(pacing.giveUpIn(now.nanos()), book.changesIn(now, settings.joinGrace().toNanos()));
+      if (due == 0) {
+        old = takeCall();
+      } else {
+        changed.awaitNanos(Math.min(due, longestNanos));
+      }
+    } finally {
+      lock.unlock();
     }
+    cancel(old);
+    return true;
   }
 
-  private void look() {
-    List<TenantFigures> figures;
-    try {
-      figures = tenants.figures();
-    } catch (RuntimeException e) {
-      LOG.error("PgSteward: the pools' figures could not be read", e);
-      return;
-    }
+  /** The figures of this moment; if the coordinator should hear of them, the call is given up. */
+  void seen(List<TenantFigures> figures) {
     lock.lock();
     try {
       if (reports.newsIn(figures)) {
@@ -597,20 +486,7 @@ final class CoordinatorSession {
     lock.lock();
     try {
       Moment now = clock.now();
-      Trouble standing = trouble;
-      return new CoordinatorView(
-          client.address(),
-          book.phase(),
-          standing == null && book.epoch() > 0,
-          standing == null ? null : standing.text(),
-          standing == null ? 0 : TimeUnit.NANOSECONDS.toMillis(now.since(standing.since())),
-          book.coordinatorPhase(),
-          book.epoch(),
-          book.generation(),
-          TimeUnit.NANOSECONDS.toMillis(book.leaseNanos()),
-          TimeUnit.NANOSECONDS.toMillis(book.lease().leftNanos(now)),
-          book.budget(),
-          book.granted());
+      return CoordinatorView.of(client.address(), book, trouble, now);
     } finally {
       lock.unlock();
     }

@@ -2,6 +2,7 @@ package io.pgsteward.jdbc.internal.session;
 
 import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.MemberPhase;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -34,6 +35,23 @@ public record CoordinatorView(
     long leaseLeftMillis,
     int budget,
     int granted) {
+
+  static CoordinatorView of(
+      String coordinator, GrantBook book, @Nullable Trouble trouble, Moment now) {
+    return new CoordinatorView(
+        coordinator,
+        book.phase(),
+        trouble == null && book.epoch() > 0,
+        trouble == null ? null : trouble.text(),
+        trouble == null ? 0 : TimeUnit.NANOSECONDS.toMillis(now.since(trouble.since())),
+        book.coordinatorPhase(),
+        book.epoch(),
+        book.generation(),
+        TimeUnit.NANOSECONDS.toMillis(book.leaseNanos()),
+        TimeUnit.NANOSECONDS.toMillis(book.lease().leftNanos(now)),
+        book.budget(),
+        book.granted());
+  }
 
   /**
    * What a member knows about one tenant. Immutable.

@@ -6,6 +6,7 @@ import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncResponse;
 import io.pgsteward.protocol.TenantGrant;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -49,6 +50,7 @@ final class GrantBook {
   }
 
   private final Map<TenantId, Tenant> tenants = new TreeMap<>();
+  private final Moment start;
   private final long defaultLeaseNanos;
   private Lease lease;
   private MemberPhase phase = MemberPhase.JOINING;
@@ -60,6 +62,7 @@ final class GrantBook {
   private int granted = -1;
 
   GrantBook(Moment start, long defaultLeaseNanos) {
+    this.start = start;
     this.defaultLeaseNanos = defaultLeaseNanos;
     this.lease = new Lease(0, start, 0);
   }
@@ -148,9 +151,35 @@ final class GrantBook {
     }
   }
 
-  /** Whether a joining member goes by {@code fallbackSlots} already. */
-  boolean goesAlone() {
-    return aloneWhileJoining;
+  /**
+   * How long until limits change by time alone: by the end of the lease, or of the wait to join.
+   *
+   * @param joinGraceNanos how long a joining member waits for its first answer
+   */
+  long changesIn(Moment now, long joinGraceNanos) {
+    return switch (phase) {
+      case GRANTED -> lease.leftNanos(now);
+      case JOINING ->
+          aloneWhileJoining ? Pacing.NEVER : Math.max(0, joinGraceNanos - now.since(start));
+      case FALLBACK, CLOSED -> Pacing.NEVER;
+    };
+  }
+
+  /**
+   * Takes the grant of each tenant that holds nothing now, after the end of the lease.
+   *
+   * @return whether any was lost
+   */
+  boolean losesGrants(List<TenantFigures> figures) {
+    boolean lost = false;
+    if (phase == MemberPhase.FALLBACK) {
+      for (TenantFigures of : figures) {
+        if (of.held() == 0) {
+          lost |= emptied(of.tenant(), lease.serial());
+        }
+      }
+    }
+    return lost;
   }
 
   /**
