@@ -229,8 +229,6 @@ final class CoordinatorSession {
     }
   }
 
-  // ---- the exchange's thread
-
   private void runExchange() {
     try {
       while (awaitTurn()) {
@@ -479,8 +477,6 @@ final class CoordinatorSession {
       lock.unlock();
     }
   }
-
-  // ---- what is known
 
   CoordinatorView view() {
     lock.lock();
