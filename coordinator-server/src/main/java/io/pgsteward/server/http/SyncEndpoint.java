@@ -54,27 +54,19 @@ final class SyncEndpoint {
       throw new Refusal(
           429, "too-many-calls", mostCalls + " calls are open already; try again later");
     }
-    CompletableFuture<SyncResponse> reply = loop.sync(member, request, context.ip());
-    CompletableFuture<SyncResponse> counted =
-        reply.whenComplete((answer, failure) -> calls.decrementAndGet());
-    context.future(() -> answer(context, reply, counted));
+    CompletableFuture<SyncResponse> reply =
+        loop.sync(member, request, context.ip())
+            .whenComplete((answer, failure) -> calls.decrementAndGet());
+    context.future(() -> answer(context, reply));
   }
 
   /**
-   * @param reply the loop's own future: cancelling it takes the call back
-   * @param counted ends right after it
+   * The web server does not tell when a caller goes away while its call is parked. Such a call ends
+   * with the member's next one, or after the park time.
    */
-  private CompletableFuture<?> answer(
-      Context context,
-      CompletableFuture<SyncResponse> reply,
-      CompletableFuture<SyncResponse> counted) {
-    GoneClient watch =
-        reply.isDone() ? null : GoneClient.watch(context.req(), () -> reply.cancel(false));
-    return counted.handleAsync(
+  private CompletableFuture<?> answer(Context context, CompletableFuture<SyncResponse> reply) {
+    return reply.handleAsync(
         (answer, failure) -> {
-          if (watch != null) {
-            watch.end();
-          }
           if (failure != null) {
             throw Refusal.of(failure);
           }

@@ -131,36 +131,8 @@ class SyncEndpointTest {
     }
   }
 
-  /** The contract with the web server that {@link GoneClient} relies on. */
   @Nested
   class The_caller_of_a_parked_call {
-
-    @Test
-    void may_go_away_and_its_call_is_dropped() throws Exception {
-      try (RunningCoordinator coordinator = RunningCoordinator.with(10)) {
-        SyncResponse granted = coordinator.settle(MEMBER, "web@shop", 1);
-        Socket socket = rawSync(coordinator, snapshot(100, granted, "web@shop", 1));
-        awaitCalls(coordinator, 1);
-
-        socket.close();
-
-        awaitCalls(coordinator, 0);
-      }
-    }
-
-    @Test
-    void may_reset_the_connection_and_its_call_is_dropped() throws Exception {
-      try (RunningCoordinator coordinator = RunningCoordinator.with(10)) {
-        SyncResponse granted = coordinator.settle(MEMBER, "web@shop", 1);
-        Socket socket = rawSync(coordinator, snapshot(100, granted, "web@shop", 1));
-        awaitCalls(coordinator, 1);
-
-        socket.setSoLinger(true, 0);
-        socket.close();
-
-        awaitCalls(coordinator, 0);
-      }
-    }
 
     @Test
     void goes_on_with_its_next_request_on_the_same_connection() throws Exception {
@@ -173,21 +145,6 @@ class SyncEndpointTest {
             write(socket, snapshot(sequence, granted, "web@shop", 1));
           }
           assertThat(readAnswer(socket)).startsWith("HTTP/1.1 200");
-        }
-      }
-    }
-
-    @Test
-    void is_disconnected_when_it_talks_before_its_answer() throws Exception {
-      try (RunningCoordinator coordinator = RunningCoordinator.with(10)) {
-        SyncResponse granted = coordinator.settle(MEMBER, "web@shop", 1);
-        try (Socket socket = rawSync(coordinator, snapshot(100, granted, "web@shop", 1))) {
-          awaitCalls(coordinator, 1);
-
-          write(socket, snapshot(101, granted, "web@shop", 1));
-
-          assertThat(readAnswer(socket)).isEmpty();
-          awaitCalls(coordinator, 0);
         }
       }
     }
