@@ -9,9 +9,7 @@ public enum SyncRefusal {
   /** The member has left; an id is never used again. */
   LEFT("left"),
   /** This coordinator is stopping. */
-  CLOSING("closing"),
-  /** More members than this coordinator is prepared for. */
-  TOO_MANY("too-many-members");
+  CLOSING("closing");
 
   private final String code;
 

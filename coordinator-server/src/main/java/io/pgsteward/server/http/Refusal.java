@@ -3,7 +3,6 @@ package io.pgsteward.server.http;
 import io.pgsteward.coordination.SyncRefusal;
 import io.pgsteward.coordination.SyncRefusedException;
 import io.pgsteward.protocol.ErrorResponse;
-import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
@@ -59,9 +58,6 @@ final class Refusal extends RuntimeException {
     if (cause instanceof TimeoutException) {
       return new Refusal(503, "busy", "the coordinator did not answer in time", null, cause);
     }
-    if (cause instanceof CancellationException) {
-      return new Refusal(499, "gone", "the caller went away", null, cause);
-    }
     return new Refusal(500, "internal", "the coordinator failed; its log says why", null, cause);
   }
 
@@ -70,7 +66,6 @@ final class Refusal extends RuntimeException {
       case BAD_REQUEST -> 400;
       case NOT_LEADING, CLOSING -> 503;
       case LEFT -> 410;
-      case TOO_MANY -> 429;
     };
   }
 }
