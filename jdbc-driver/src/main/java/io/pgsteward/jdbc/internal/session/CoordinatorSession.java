@@ -30,9 +30,9 @@ import org.jspecify.annotations.Nullable;
  *
  * Limits change in step 2 and nowhere else, so no raise comes between the figures and their report.
  *
- * <p><b>The watch.</b> A second daemon thread, {@link SessionWatch}, gives the call in flight up when
- * there is news that the coordinator should hear, or when the lease ends, since then the limits
- * change.
+ * <p><b>The watch.</b> A second daemon thread, {@link SessionWatch}, gives the call in flight up
+ * when there is news that the coordinator should hear, or when the lease ends, since then the
+ * limits change.
  *
  * <p>Lock rule: {@code lock} guards the fields marked so; no call to pools, client or logger is
  * made under it. Thread-safe.
@@ -40,7 +40,6 @@ import org.jspecify.annotations.Nullable;
 final class CoordinatorSession {
 
   private static final long FIRST_DELAY_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
-
 
   private final MemberId member;
   private final SessionSettings settings;
@@ -453,7 +452,11 @@ final class CoordinatorSession {
       }
       Moment now = clock.now();
       long due =
-          inFlight == null ? Pacing.NEVER : Math.min(pacing.giveUpIn(now.nanos()), book.changesIn(now, settings.joinGrace().toNanos()));
+          inFlight == null
+              ? Pacing.NEVER
+              : Math.min(
+                  pacing.giveUpIn(now.nanos()),
+                  book.changesIn(now, settings.joinGrace().toNanos()));
       if (due == 0) {
         old = takeCall();
       } else {

@@ -307,7 +307,7 @@ final class LocalCoordinator implements CoordinatorClient {
         case BAD_REQUEST, LEFT ->
             new CoordinatorException(
                 Kind.REJECTED, "coordinator local: " + refused.getMessage(), false, refused);
-        case CLOSING, TOO_MANY ->
+        case CLOSING ->
             new CoordinatorException(
                 Kind.UNUSABLE, "coordinator local: " + refused.getMessage(), false, refused);
       };
