@@ -263,7 +263,7 @@ public final class ControlLoop implements AutoCloseable {
       } catch (InterruptedException e) {
         stop = closing;
       } catch (RuntimeException e) {
-        listener.failed(e);
+        giveUp(batch, e);
       }
       batch.clear();
     }
@@ -305,6 +305,19 @@ public final class ControlLoop implements AutoCloseable {
     statuses.forEach(reply -> reply.complete(coordinator.status(now)));
     askForLook(now);
     return stop;
+  }
+
+  /** A round that failed leaves nobody waiting for it, and the next look is asked for again. */
+  private void giveUp(List<Event> batch, RuntimeException cause) {
+    lookUnderWay = false;
+    for (Event event : batch) {
+      if (event instanceof Event.Sync sync) {
+        sync.reply().completeExceptionally(cause);
+      } else if (event instanceof Event.Status status) {
+        status.reply().completeExceptionally(cause);
+      }
+    }
+    listener.failed(cause);
   }
 
   private boolean take(Event.Sync sync, long now) {

@@ -14,6 +14,7 @@ import io.pgsteward.model.TenantPolicy;
 import io.pgsteward.postgres.Backend;
 import io.pgsteward.postgres.Observation;
 import io.pgsteward.protocol.CoordinatorPhase;
+import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.StatusResponse.InstanceStatus;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
@@ -181,13 +182,15 @@ public final class Coordinator {
   }
 
   /**
-   * Whether a request is answered at once: it does not know the member's grants, or goes by other
-   * limits, or leaves. Otherwise it is parked until something changes.
+   * Whether a request is answered at once: it does not know the member's grants, or goes by more,
+   * or is not GRANTED, or leaves. Otherwise it is parked until something changes. A member that
+   * goes by less has a cap of its own.
    */
   public boolean answersAtOnce(MemberId id, SyncRequest request) {
     Member member = ledger.member(id);
     if (member == null
         || request.leaving()
+        || request.phase() != MemberPhase.GRANTED
         || request.sequence() < member.sequence()
         || request.epoch() != epoch
         || request.generation() != member.generation()) {
@@ -195,7 +198,7 @@ public final class Coordinator {
     }
     for (TenantReport report : request.tenants()) {
       Holding holding = member.holdings().get(TenantId.parse(report.tenant()));
-      if (report.grant() != (holding == null ? 0 : holding.grant())) {
+      if (report.grant() > (holding == null ? 0 : holding.grant())) {
         return true;
       }
     }

@@ -32,12 +32,7 @@ import java.util.TreeMap;
 final class GrantPlanner {
 
   /** What one call came to. */
-  record Outcome(Map<TenantId, Integer> unmetGuarantees, boolean raisesPossible) {
-
-    int unmet() {
-      return unmetGuarantees.values().stream().mapToInt(Integer::intValue).sum();
-    }
-  }
+  record Outcome(Map<TenantId, Integer> unmetGuarantees, boolean raisesPossible) {}
 
   /** One holding of a member that is heard. */
   private record Seat(Member member, Holding holding) {}
@@ -73,7 +68,7 @@ final class GrantPlanner {
       this.targets = targets;
       this.target = target;
       this.waitedNanos = waitedNanos;
-      this.granted = account.granted;
+      this.granted = account.granted + account.silent;
     }
 
     boolean belowFloor() {

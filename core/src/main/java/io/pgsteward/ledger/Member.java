@@ -18,7 +18,6 @@ public final class Member {
   private String address = "";
   private MemberPhase phase = MemberPhase.JOINING;
   private boolean leaving;
-  private boolean spokeThisEpoch;
   private long generation;
   private long sequence = -1;
   private long connectTimeoutNanos;
@@ -58,11 +57,6 @@ public final class Member {
   /** Whether it closes and wants nothing more. */
   public boolean leaving() {
     return leaving;
-  }
-
-  /** Whether its last report named the epoch in force. */
-  public boolean spokeThisEpoch() {
-    return spokeThisEpoch;
   }
 
   /** Grows with each change of its grants. */
@@ -118,7 +112,6 @@ public final class Member {
   }
 
   void newEpoch() {
-    spokeThisEpoch = false;
     generation++;
   }
 
@@ -129,7 +122,6 @@ public final class Member {
     leaving = leaving || snapshot.leaving();
     sequence = snapshot.sequence();
     connectTimeoutNanos = snapshot.connectTimeoutNanos();
-    spokeThisEpoch = snapshot.generation() >= 0;
     heardBeforeNanos = heardNanos;
     heardNanos = nowNanos;
   }

@@ -199,8 +199,9 @@ public final class PostgresLeaderSession implements LeaderSession {
               + who
               + ", database "
               + row.getString(2)
-              + "), so no coordinator can lead; find out what it is and end it with"
-              + " pg_terminate_backend",
+              + "), so this one cannot lead. If that is another application's coordinator=local, run"
+              + " one coordinator for all of them; if it is neither a coordinator nor an application"
+              + " of yours, find out what it is and end it with pg_terminate_backend",
           OBJECT_IN_USE);
     }
     if (!row.getBoolean(3)) {

@@ -28,6 +28,9 @@ public record TenantReport(
     int closing,
     List<Integer> pids) {
 
+  /** The largest {@code max_connections} that PostgreSQL takes; sums of figures stay exact. */
+  public static final int MOST = 262_143;
+
   @SuppressWarnings("NullAway") // JSON leaves fields out
   public TenantReport {
     pids = pids == null ? List.of() : List.copyOf(pids);
@@ -42,6 +45,10 @@ public record TenantReport(
         || open < 0
         || closing < 0) {
       throw new IllegalArgumentException("no figure of " + tenant + " may be negative");
+    }
+    if (grant > MOST || demand > MOST || opening > MOST || open > MOST || closing > MOST) {
+      throw new IllegalArgumentException(
+          "no figure of " + tenant + " may be above " + MOST + ", PostgreSQL's most connections");
     }
   }
 

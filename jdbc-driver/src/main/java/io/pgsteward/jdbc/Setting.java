@@ -1,5 +1,6 @@
 package io.pgsteward.jdbc;
 
+import io.pgsteward.protocol.TenantReport;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Locale;
@@ -219,7 +220,11 @@ enum Setting {
    */
   @Nullable String problem(Object value) {
     return switch (this) {
-      case FALLBACK_SLOTS, MAX_WAITERS -> atLeast((Integer) value, 0);
+      case FALLBACK_SLOTS ->
+          (Integer) value <= TenantReport.MOST
+              ? atLeast((Integer) value, 0)
+              : parameter + " is at most " + TenantReport.MOST + ", but it was " + value;
+      case MAX_WAITERS -> atLeast((Integer) value, 0);
       case MAXIMUM_POOL_SIZE -> atLeast((Integer) value, 1);
       case CONNECTION_TIMEOUT -> atLeast((Duration) value, Duration.ofMillis(1), true);
       case VALIDATION_TIMEOUT -> atLeast((Duration) value, Duration.ofMillis(250), false);

@@ -116,9 +116,15 @@ final class LingeringSocket extends Socket {
     } catch (SocketTimeoutException e) {
       return false;
     } catch (IOException e) {
-      // A reset: PostgreSQL's end no longer exists. Our own close by abandon() says nothing.
-      return !plain.isClosed();
+      // After a reset PostgreSQL's end no longer exists. A route that is lost, or our own close by
+      // abandon(), says nothing about the backend.
+      return !plain.isClosed() && isReset(e);
     }
+  }
+
+  private static boolean isReset(IOException e) {
+    String message = String.valueOf(e.getMessage());
+    return message.contains("reset") || message.contains("Broken pipe");
   }
 
   private void closePlain() {

@@ -486,6 +486,16 @@ final class SlotGate {
         });
   }
 
+  /** Whether somebody waits or something is held, so that {@link #tick} is needed. */
+  boolean isAwake() {
+    lock.lock();
+    try {
+      return awake;
+    } finally {
+      lock.unlock();
+    }
+  }
+
   /** The figures, all of one moment. */
   PoolUsage usage(PoolUsage.Counters counters) {
     lock.lock();

@@ -69,12 +69,16 @@ final class SlotOpener {
     return users;
   }
 
-  /** Sockets for one attempt, with its deadline. */
-  Wires attempt() {
-    long now = ticker.nanos();
+  /**
+   * Sockets for one attempt, with its deadline. That counts from the decision to open: after a
+   * pause of the process nothing is opened on a grant from before it.
+   *
+   * @param decidedNanos when the gate decided to open
+   */
+  Wires attempt(long decidedNanos) {
     return new Wires(
         ticker,
-        now + settings.connectTimeout().toNanos(),
+        decidedNanos + settings.connectTimeout().toNanos(),
         hosts,
         settings.closeTimeout().toNanos());
   }

@@ -273,7 +273,7 @@ public final class TenantPool implements AutoCloseable {
     if (slot.state() != SlotState.OPENING || slot.physical != null) {
       throw new SQLException("this slot is not to be opened now");
     }
-    Wires wires = opener.attempt();
+    Wires wires = opener.attempt(slot.since);
     slot.attempt = wires;
     long began = ticker.nanos();
     try {
@@ -334,14 +334,28 @@ public final class TenantPool implements AutoCloseable {
   private void tickAfter(long nanos) {
     tickLock.lock();
     try {
-      Future<?> planned = nextTick;
-      if (planned != null) {
-        planned.cancel(false);
-      }
-      nextTick = runtime.after(nanos, this::tick);
+      planTick(nanos);
     } finally {
       tickLock.unlock();
     }
+  }
+
+  /** Unless the gate was woken meanwhile: its tick is planned then, and must not be put off. */
+  private void quietTick() {
+    tickLock.lock();
+    try {
+      planTick(gate.isAwake() ? TICK_NANOS : QUIET_TICK_NANOS);
+    } finally {
+      tickLock.unlock();
+    }
+  }
+
+  private void planTick(long nanos) {
+    Future<?> planned = nextTick;
+    if (planned != null) {
+      planned.cancel(false);
+    }
+    nextTick = runtime.after(nanos, this::tick);
   }
 
   private void tick() {
@@ -354,7 +368,7 @@ public final class TenantPool implements AutoCloseable {
     } else if (active) {
       tickAfter(TICK_NANOS);
     } else if (!gate.slots().isEmpty()) {
-      tickAfter(QUIET_TICK_NANOS);
+      quietTick();
     }
   }
 

@@ -126,7 +126,7 @@ final class CoordinatorSession {
     }
   }
 
-  /** A tenant has no pool any more. */
+  /** A tenant has no pool any more; {@link #urgent} tells the coordinator so. */
   void retire(TenantId tenant) {
     lock.lock();
     try {
@@ -134,7 +134,6 @@ final class CoordinatorSession {
     } finally {
       lock.unlock();
     }
-    urgent();
   }
 
   /**
@@ -339,6 +338,7 @@ final class CoordinatorSession {
       Moment sent = clock.now();
       inFlight = call;
       pacing.sent(sent.nanos());
+      changed.signalAll(); // news that came while the figures were read gives this call up
       return new Prepared(call, sent, last);
     } finally {
       lock.unlock();
@@ -435,8 +435,6 @@ final class CoordinatorSession {
       SessionLog.unusable(e.text());
     }
   }
-
-  // ---- the watch's thread
 
   /**
    * Gives the call in flight up if that is due, or else waits until it may be, at most for a while.

@@ -195,14 +195,25 @@ public final class Member {
       tenant.unused();
       if (tenant.users() == 0) {
         pool = tenant.retire(false);
+        retireFromBook(tenant, pool);
       }
     } finally {
       lock.unlock();
     }
     if (pool != null) {
       pool.close();
-      session.retire(tenant.id());
+      session.urgent();
       awaitClosed(pool, LONGEST_CLOSE.toNanos());
+    }
+  }
+
+  /**
+   * Under the same lock that a new pool is made and registered under: a tenant whose next pool
+   * lives must not drop out of the book.
+   */
+  private void retireFromBook(MemberTenant tenant, @Nullable TenantPool retired) {
+    if (retired != null) {
+      session.retire(tenant.id());
     }
   }
 
@@ -308,6 +319,7 @@ public final class Member {
           tenant.forgetEmptied();
           if (tenant.idleFor(keepIdle.toNanos(), isIdle(tenant), now)) {
             idle = tenant.retire(true);
+            retireFromBook(tenant, idle);
           }
           if (tenant.users() == 0 && tenant.pool() == null && tenant.retired().isEmpty()) {
             tenants.remove(tenant.id(), tenant);
@@ -317,7 +329,7 @@ public final class Member {
         }
         if (idle != null) {
           idle.close();
-          session.retire(tenant.id());
+          session.urgent();
         }
       }
     }
