@@ -23,6 +23,9 @@ import java.util.function.Consumer;
  */
 public final class JvmProcess implements AutoCloseable {
 
+  private static final String GUARD =
+      "trap '' INT TERM HUP; cat >/dev/null; kill -KILL $1 2>/dev/null";
+
   private final String name;
   private final Process process;
   private final Writer commands;
@@ -53,13 +56,30 @@ public final class JvmProcess implements AutoCloseable {
     return start(name, command, onLine);
   }
 
-  /** Starts a runnable jar. */
+  /** Starts a runnable jar. It is killed when this JVM ends, in whatever way. */
   public static JvmProcess startJar(
       String name, Path jar, List<String> arguments, Consumer<String> onLine) {
     List<String> command = java();
     command.addAll(List.of("-jar", jar.toString()));
     command.addAll(arguments);
-    return start(name, command, onLine);
+    JvmProcess started = start(name, command, onLine);
+    started.killWithParent();
+    return started;
+  }
+
+  /** The guard waits for the end of its input, which comes when this JVM ends. */
+  private void killWithParent() {
+    try {
+      Process guard =
+          new ProcessBuilder("sh", "-c", GUARD, "guard", Long.toString(process.pid()))
+              .redirectErrorStream(true)
+              .redirectOutput(ProcessBuilder.Redirect.DISCARD)
+              .start();
+      process.onExit().thenRun(guard::destroyForcibly);
+    } catch (IOException e) {
+      process.destroyForcibly();
+      throw new UncheckedIOException("the guard of " + name + " could not be started", e);
+    }
   }
 
   private static JvmProcess start(String name, List<String> command, Consumer<String> onLine) {
