@@ -45,7 +45,9 @@ class ManyProcessesTest {
       assertThat(rig.failed()).isZero();
       assertThat(rig.witness.countedPeak().count()).isEqualTo(BUDGET);
       assertThat(rig.witness.sampledPeak().count()).isLessThanOrEqualTo(BUDGET);
-      assertThat(Duration.ofNanos(longest * 1000)).as("nobody starves").isLessThan(Duration.ofSeconds(60));
+      assertThat(Duration.ofNanos(longest * 1000))
+          .as("nobody starves")
+          .isLessThan(Duration.ofSeconds(60));
     }
   }
 }
