@@ -116,15 +116,17 @@ final class LingeringSocket extends Socket {
     } catch (SocketTimeoutException e) {
       return false;
     } catch (IOException e) {
-      // After a reset PostgreSQL's end no longer exists. A route that is lost, or our own close by
-      // abandon(), says nothing about the backend.
-      return !plain.isClosed() && isReset(e);
+      // A reset, or an end that TLS has read already: PostgreSQL's end no longer exists. A route
+      // that is lost, or our own close by abandon(), says nothing about the backend.
+      return !plain.isClosed() && !isLostRoute(e);
     }
   }
 
-  private static boolean isReset(IOException e) {
+  private static boolean isLostRoute(IOException e) {
     String message = String.valueOf(e.getMessage());
-    return message.contains("reset") || message.contains("Broken pipe");
+    return message.contains("route")
+        || message.contains("unreachable")
+        || message.contains("timed out");
   }
 
   private void closePlain() {
