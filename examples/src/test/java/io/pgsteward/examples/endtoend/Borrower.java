@@ -25,6 +25,7 @@ final class Borrower {
   private final AtomicInteger failed = new AtomicInteger();
   private final AtomicLong longestWaitMicros = new AtomicLong();
   private final CountDownLatch stop = new CountDownLatch(1);
+  private volatile long forgottenNanos = System.nanoTime();
 
   private Borrower(PgStewardDataSource dataSource, int holdMillis) {
     this.dataSource = dataSource;
@@ -49,6 +50,7 @@ final class Borrower {
     JvmProcess.onCommand(
         line -> {
           if (line.equals("forget")) {
+            forgottenNanos = System.nanoTime();
             longestWaitMicros.set(0);
           } else {
             stop.countDown();
@@ -75,8 +77,10 @@ final class Borrower {
       long asked = System.nanoTime();
       try (Connection connection = dataSource.getConnection();
           Statement statement = connection.createStatement()) {
-        long waited = TimeUnit.NANOSECONDS.toMicros(System.nanoTime() - asked);
-        longestWaitMicros.accumulateAndGet(waited, Math::max);
+        if (asked - forgottenNanos >= 0) {
+          long waited = TimeUnit.NANOSECONDS.toMicros(System.nanoTime() - asked);
+          longestWaitMicros.accumulateAndGet(waited, Math::max);
+        }
         try (ResultSet row = statement.executeQuery("SELECT pg_sleep(" + holdMillis / 1e3 + ")")) {
           row.next();
         }

@@ -46,7 +46,7 @@ final class BorrowerProcess implements AutoCloseable {
     return process.isAlive();
   }
 
-  /** Forgets the longest wait so far. */
+  /** Forgets the longest wait so far, and those that are under way. */
   void forget() {
     process.send("forget");
   }

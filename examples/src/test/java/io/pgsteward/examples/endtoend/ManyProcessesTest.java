@@ -23,31 +23,36 @@ class ManyProcessesTest {
           "each of " + PROCESSES + " processes was served",
           Duration.ofSeconds(90),
           () -> rig.borrowers.stream().allMatch(borrower -> borrower.last().served() > 0));
+      long first = longestWaitMillis(rig);
       rig.borrowers.forEach(BorrowerProcess::forget);
       Thread.sleep(LOAD_MILLIS);
       rig.borrowers.forEach(BorrowerProcess::askToEnd);
       rig.borrowers.forEach(borrower -> assertThat(borrower.end()).isZero());
 
-      long longest =
-          rig.borrowers.stream()
-              .mapToLong(borrower -> borrower.last().longestWaitMicros())
-              .max()
-              .orElse(0);
+      long longest = longestWaitMillis(rig);
       System.out.printf(
-          "%d processes on %d slots, transactions of 50 ms: longest wait of any %d ms, %d served,"
+          "%d processes on %d slots, transactions of 50 ms: longest wait of any %d ms (%d ms"
+              + " while 16 JVMs started), %d served,"
               + " peak %s by the server's log, %s sampled%n",
           PROCESSES,
           BUDGET,
-          longest / 1000,
+          longest,
+          first,
           rig.served(),
           rig.witness.countedPeak(),
           rig.witness.sampledPeak());
       assertThat(rig.failed()).isZero();
       assertThat(rig.witness.countedPeak().count()).isEqualTo(BUDGET);
       assertThat(rig.witness.sampledPeak().count()).isLessThanOrEqualTo(BUDGET);
-      assertThat(Duration.ofNanos(longest * 1000))
-          .as("nobody starves")
-          .isLessThan(Duration.ofSeconds(60));
+      assertThat(Duration.ofMillis(longest)).as("nobody starves").isLessThan(Duration.ofSeconds(5));
     }
+  }
+
+  private static long longestWaitMillis(Rig rig) {
+    return rig.borrowers.stream()
+            .mapToLong(borrower -> borrower.last().longestWaitMicros())
+            .max()
+            .orElse(0)
+        / 1000;
   }
 }
