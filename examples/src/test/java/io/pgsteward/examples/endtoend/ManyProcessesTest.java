@@ -14,6 +14,7 @@ class ManyProcessesTest {
   private static final int BUDGET = 12;
   private static final int PROCESSES = 16;
   private static final int LOAD_MILLIS = 12_000;
+  private static final Duration HANG = Duration.ofMillis(LOAD_MILLIS).minusSeconds(1);
 
   @Test
   void sixteen_processes_on_twelve_slots_are_all_served_and_never_hold_more() throws Exception {
@@ -44,7 +45,8 @@ class ManyProcessesTest {
       assertThat(rig.failed()).isZero();
       assertThat(rig.witness.countedPeak().count()).isEqualTo(BUDGET);
       assertThat(rig.witness.sampledPeak().count()).isLessThanOrEqualTo(BUDGET);
-      assertThat(Duration.ofMillis(longest)).as("nobody starves").isLessThan(Duration.ofSeconds(5));
+      // The figure is printed; a starved process would wait for as long as the load lasts.
+      assertThat(Duration.ofMillis(longest)).as("nobody starves").isLessThan(HANG);
     }
   }
 
