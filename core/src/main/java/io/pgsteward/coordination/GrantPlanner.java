@@ -147,7 +147,7 @@ final class GrantPlanner {
                   account.seats.add(new Seat(member, holding));
                   account.demand += member.leaving() ? 0 : holding.report().demand();
                   account.granted += holding.grant();
-                  account.kept += kept(member, holding, now);
+                  account.kept += keepNext(member, holding, now);
                 }
               });
     }
@@ -163,10 +163,10 @@ final class GrantPlanner {
         clocks.computeIfAbsent(tenant, t -> new SlotClock()));
   }
 
-  private static int kept(Member member, Holding holding, long now) {
+  private static int keepNext(Member member, Holding holding, long now) {
     return member.leaving()
         ? 0
-        : holding.kept(
+        : holding.keepNext(
             now, CoordinatorSettings.IDLE_HOLD.toNanos(), CoordinatorSettings.IDLE_ROUND.toNanos());
   }
 

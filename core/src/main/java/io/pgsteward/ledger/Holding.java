@@ -146,10 +146,14 @@ public final class Holding {
   }
 
   /**
-   * What it keeps while nobody else wants the slots: all of its grant for {@code idleHold} after it
-   * last had demand for it, then a quarter of the surplus less in each round (rule L4: no cliff).
+   * Says what it keeps while nobody else wants the slots, and begins the next round of giving back
+   * if it is time: all of its grant for {@code idleHold} after it last had demand for it, then a
+   * quarter of the surplus less in each round (rule L4: no cliff). A second call within a round
+   * therefore answers the whole grant again.
+   *
+   * @return slots of its grant that it keeps after this call
    */
-  public int kept(long nowNanos, long idleHoldNanos, long roundNanos) {
+  public int keepNext(long nowNanos, long idleHoldNanos, long roundNanos) {
     if (!hasSurplus || nowNanos - surplusSinceNanos < idleHoldNanos) {
       return grant;
     }

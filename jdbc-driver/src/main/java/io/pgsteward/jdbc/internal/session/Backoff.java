@@ -47,9 +47,4 @@ final class Backoff {
   void succeeded() {
     failures = 0;
   }
-
-  /** Failures since the last success. */
-  int failures() {
-    return failures;
-  }
 }
