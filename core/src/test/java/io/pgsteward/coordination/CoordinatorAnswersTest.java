@@ -1,0 +1,106 @@
+package io.pgsteward.coordination;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.pgsteward.coordination.Scene.Participant;
+import io.pgsteward.model.PolicyBook;
+import io.pgsteward.protocol.SyncRequest;
+import io.pgsteward.protocol.TenantReport;
+import java.util.List;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+/** What a request is answered, and when. */
+class CoordinatorAnswersTest {
+
+  private static final String WEB = "web@shop";
+  private static final String WORKER = "worker@shop";
+
+  @Nested
+  class Parking {
+
+    private final Scene scene = Scene.serving(4, PolicyBooks.withDefault());
+    private final Participant a = scene.member("a");
+
+    @Test
+    void begins_once_the_member_knows_its_grants() {
+      SyncRequest first = a.wants(WEB, 2).request();
+      a.sync(first);
+      assertThat(scene.coordinator.answersAtOnce(a.id, first)).as("another epoch").isTrue();
+      scene.settle();
+      SyncRequest second = a.request();
+      a.sync(second);
+      assertThat(scene.coordinator.answersAtOnce(a.id, second)).isFalse();
+    }
+
+    @Test
+    void ends_when_a_grant_changes() {
+      a.wants(WEB, 4);
+      scene.settle();
+      scene.coordinator.drainChanged();
+      scene.member("b").wants(WORKER, 4);
+      assertThat(scene.coordinator.drainChanged()).contains(a.id);
+    }
+
+    @Test
+    void does_not_begin_for_a_member_that_goes_by_other_limits() {
+      a.wants(WEB, 2);
+      scene.settle();
+      SyncRequest inFallback = a.goesBy(WEB, 3).request();
+      a.sync(inFallback);
+      assertThat(scene.coordinator.answersAtOnce(a.id, inFallback)).isTrue();
+    }
+  }
+
+  @Nested
+  class A_refused_tenant {
+
+    @Test
+    void is_told_why_and_costs_nothing() {
+      PolicyBook named = PolicyBooks.named(WEB);
+      Scene scene = Scene.serving(4, named);
+      Participant a = scene.member("a").wants("stranger@shop", 2);
+      scene.settle();
+      assertThat(a.answer().tenants())
+          .singleElement()
+          .satisfies(
+              grant -> {
+                assertThat(grant.grant()).isZero();
+                assertThat(grant.refused()).contains("stranger@shop");
+              });
+      SyncRequest again = a.request();
+      a.sync(again);
+      assertThat(scene.coordinator.answersAtOnce(a.id, again)).as("told once").isFalse();
+    }
+  }
+
+  @Nested
+  class Requests_that_break_the_protocol {
+
+    private final Scene scene = Scene.serving(4, PolicyBooks.withDefault());
+
+    @Test
+    void change_nothing() {
+      Participant a = scene.member("a");
+      assertThatThrownBy(() -> a.wants(WEB, 1).sync(twice(a)))
+          .isInstanceOf(SyncRefusedException.class)
+          .hasMessageContaining("web@shop is reported twice");
+      assertThat(scene.coordinator.ledger().member(a.id)).isNotNull();
+    }
+
+    private SyncRequest twice(Participant a) {
+      SyncRequest one = a.request();
+      List<TenantReport> both = List.of(one.tenants().get(0), one.tenants().get(0));
+      return new SyncRequest(1, null, "", one.sequence() + 1, 0, 0, 0, one.phase(), false, both);
+    }
+
+    @Test
+    void are_refused_while_another_leads() {
+      scene.coordinator.follow("10.0.0.9:7432");
+      assertThatThrownBy(() -> scene.member("a").wants(WEB, 1))
+          .isInstanceOf(SyncRefusedException.class)
+          .hasMessageContaining("10.0.0.9:7432");
+    }
+  }
+}

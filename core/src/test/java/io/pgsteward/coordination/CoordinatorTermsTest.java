@@ -1,0 +1,85 @@
+package io.pgsteward.coordination;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.pgsteward.coordination.Scene.Participant;
+import io.pgsteward.protocol.CoordinatorPhase;
+import java.time.Duration;
+import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Test;
+
+/** A term begins: after a restart, and after a lost lock. */
+class CoordinatorTermsTest {
+
+  private static final String WEB = "web@shop";
+  private static final String WORKER = "worker@shop";
+  private static final Duration SECOND = Duration.ofSeconds(1);
+
+  @Nested
+  class After_a_restart {
+
+    private final Scene scene = new Scene(4, PolicyBooks.withDefault(), true);
+
+    private void restart() {
+      scene.coordinator.lead(Scene.EPOCH + 1, scene.now());
+      scene.look();
+    }
+
+    @Test
+    void members_keep_what_they_go_by_and_nothing_is_granted() {
+      restart();
+      Participant old = scene.member("old").goesBy(WEB, 3);
+      old.epoch = Scene.EPOCH;
+      old.generation = 5;
+      old.holds(WEB, 2).wants(WEB, 4);
+      Participant fresh = scene.member("new").wants(WORKER, 4);
+      scene.look();
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.LEARNING);
+      assertThat(old.granted(WEB)).isEqualTo(3);
+      assertThat(fresh.granted(WORKER)).isZero();
+    }
+
+    @Test
+    void a_member_without_grants_keeps_its_fallback_slots() {
+      restart();
+      Participant fresh = scene.member("new").goesBy(WORKER, 2).wants(WORKER, 4);
+      assertThat(fresh.granted(WORKER)).isEqualTo(2);
+    }
+
+    @Test
+    void learning_ends_after_one_lease_and_everybody_is_told() {
+      restart();
+      Participant old = scene.member("old").goesBy(WEB, 3).wants(WEB, 4);
+      Participant fresh = scene.member("new").wants(WORKER, 1);
+      scene.settle();
+      scene.coordinator.drainChanged();
+      scene.live(Scene.LEASE);
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.SERVING);
+      assertThat(old.granted(WEB)).isEqualTo(3);
+      assertThat(fresh.granted(WORKER)).isEqualTo(1);
+    }
+
+    @Test
+    void a_report_from_before_the_last_raise_does_not_lower_what_it_counts() {
+      restart();
+      Participant old = scene.member("old").goesBy(WEB, 4);
+      old.epoch = Scene.EPOCH;
+      old.wants(WEB, 4);
+      scene.live(Scene.LEASE.minus(SECOND));
+      assertThat(scene.coordinator.ledger().counted()).isEqualTo(4);
+      assertThat(old.granted(WEB)).isEqualTo(4);
+    }
+
+    @Test
+    void a_lost_lock_starts_a_new_term_with_the_ledger_kept() {
+      Scene serving = Scene.serving(4, PolicyBooks.withDefault());
+      Participant a = serving.member("a").wants(WEB, 4);
+      serving.settle();
+      serving.coordinator.lead(Scene.EPOCH + 1, serving.now());
+      serving.look();
+      assertThat(serving.coordinator.ledger().counted()).isEqualTo(4);
+      assertThat(a.answer().epoch()).isEqualTo(Scene.EPOCH + 1);
+      assertThat(a.granted(WEB)).isEqualTo(4);
+    }
+  }
+}
