@@ -10,6 +10,8 @@ import io.pgsteward.protocol.TenantReport;
 import java.util.List;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** What a request is answered, and when. */
 class CoordinatorAnswersTest {
@@ -43,13 +45,30 @@ class CoordinatorAnswersTest {
       assertThat(scene.coordinator.drainChanged()).contains(a.id);
     }
 
-    @Test
-    void does_not_begin_for_a_member_that_goes_by_other_limits() {
+    @ParameterizedTest
+    @CsvSource({
+      "0, false", // a cap of its own
+      "1, false",
+      "2, false", // exactly its grant
+      "3, true", // it counts at more than its grant until it knows better
+      "9, true",
+    })
+    void does_not_begin_for_a_member_that_goes_by_more_than_its_grant_of_two(
+        int goesBy, boolean atOnce) {
       a.wants(WEB, 2);
       scene.settle();
-      SyncRequest inFallback = a.goesBy(WEB, 3).request();
-      a.sync(inFallback);
-      assertThat(scene.coordinator.answersAtOnce(a.id, inFallback)).isTrue();
+      assertThat(a.granted(WEB)).isEqualTo(2);
+      SyncRequest request = a.goesBy(WEB, goesBy).request();
+      a.sync(request);
+      assertThat(scene.coordinator.answersAtOnce(a.id, request)).isEqualTo(atOnce);
+    }
+
+    @Test
+    void does_not_begin_for_a_tenant_that_has_no_grant() {
+      a.wants(WEB, 2);
+      scene.settle();
+      SyncRequest request = a.goesBy(WORKER, 1).request();
+      assertThat(scene.coordinator.answersAtOnce(a.id, request)).isTrue();
     }
   }
 
