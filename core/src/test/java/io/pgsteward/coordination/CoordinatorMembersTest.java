@@ -72,6 +72,42 @@ class CoordinatorMembersTest {
   }
 
   @Nested
+  class A_forgotten_member_that_returns {
+
+    private final Scene scene = Scene.serving(4, PolicyBooks.withDefault());
+    private final Participant member = scene.member("a");
+
+    private long isForgotten() {
+      for (int slots = 1; slots <= 4; slots++) {
+        member.wants(WEB, slots);
+        scene.settle();
+      }
+      long seen = member.answer().generation();
+      assertThat(seen).isGreaterThan(3);
+      member.dies();
+      scene.live(Scene.LEASE.plus(Scene.CONNECT_TIMEOUT).plus(SECOND));
+      assertThat(scene.coordinator.ledger().member(member.id)).as("forgotten").isNull();
+      return seen;
+    }
+
+    @Test
+    void is_answered_with_a_newer_generation_than_it_has_seen() {
+      long seen = isForgotten();
+      member.goesBy(WEB, 0).wants(WEB, 1);
+      assertThat(member.answer().epoch()).isEqualTo(Scene.EPOCH);
+      assertThat(member.answer().generation()).isGreaterThan(seen);
+    }
+
+    @Test
+    void begins_anew_when_what_it_has_seen_is_of_another_term() {
+      isForgotten();
+      member.epoch = Scene.EPOCH - 1;
+      member.goesBy(WEB, 0).wants(WEB, 0);
+      assertThat(member.answer().generation()).isEqualTo(1);
+    }
+  }
+
+  @Nested
   class A_leaving_member {
 
     private final Scene scene = Scene.serving(4, PolicyBooks.withDefault());
