@@ -10,7 +10,9 @@ import java.time.Duration;
  * @param instance the instance's name
  * @param lease time for which a member is believed alive without being heard
  * @param park longest time for which a call is kept open; at most a third of the lease
- * @param observeEvery time between two looks at PostgreSQL when nothing asks for one sooner
+ * @param observeEvery time between two looks at PostgreSQL when nothing asks for one sooner; at
+ *     most a third of the lease, since PostgreSQL ends the leader's session after two thirds
+ *     without one
  * @param margin connections kept free; at least 0
  * @param policies what each tenant is promised, and which roles are managed
  * @param learns whether a start is followed by one lease in which nothing is granted, since members
@@ -47,6 +49,14 @@ public record CoordinatorSettings(
     if (observeEvery.isNegative() || observeEvery.isZero() || margin < 0) {
       throw new IllegalArgumentException(
           "observeEvery is above 0 and margin at least 0: " + observeEvery + ", " + margin);
+    }
+    if (observeEvery.multipliedBy(3).compareTo(lease) > 0) {
+      throw new IllegalArgumentException(
+          "observeEvery is at most a third of the lease, since PostgreSQL ends the leader's session"
+              + " after two thirds of it without a look, but observeEvery was "
+              + observeEvery
+              + " and lease "
+              + lease);
     }
   }
 }
