@@ -111,7 +111,7 @@ public final class Coordinator {
 
   /** Slots of guarantees that have demand and cannot be granted. */
   public int unmetGuarantees() {
-    return unmet.values().stream().mapToInt(Integer::intValue).sum();
+    return Saturated.toInt(unmet.values().stream().mapToLong(Integer::longValue).sum());
   }
 
   /** Connections of managed roles that are no member's. */
@@ -210,10 +210,10 @@ public final class Coordinator {
     Member member = ledger.member(id);
     List<TenantGrant> grants = new ArrayList<>();
     if (member != null) {
-      Map<TenantId, Integer> sums = new HashMap<>();
+      Map<TenantId, Long> sums = new HashMap<>();
       ledger
           .members()
-          .forEach(m -> m.holdings().forEach((t, h) -> sums.merge(t, h.grant(), Integer::sum)));
+          .forEach(m -> m.holdings().forEach((t, h) -> sums.merge(t, (long) h.grant(), Long::sum)));
       member
           .holdings()
           .forEach(
@@ -224,7 +224,7 @@ public final class Coordinator {
                         tenant.toString(),
                         holding.grant(),
                         null,
-                        sums.getOrDefault(tenant, 0),
+                        Saturated.toInt(sums.getOrDefault(tenant, 0L)),
                         policy == null || policy.max() == TenantPolicy.NO_MAX
                             ? null
                             : policy.max()));
@@ -242,7 +242,7 @@ public final class Coordinator {
         settings.lease().toMillis(),
         settings.park().toMillis(),
         budget == null ? 0 : budget.total(),
-        ledger.granted(),
+        Saturated.toInt(ledger.granted()),
         grants);
   }
 
@@ -264,8 +264,8 @@ public final class Coordinator {
     }
     // A login in progress is foreign only beyond what members may be opening: what they reported,
     // or what they were granted since and PostgreSQL does not yet show, which counts already.
-    int expected = Math.max(ledger.opening(), ledger.counted() - managed.size());
-    foreign += Math.max(0, unnamed - expected);
+    long expected = Math.max(ledger.opening(), ledger.counted() - managed.size());
+    foreign += (int) Math.max(0, unnamed - expected);
     budget = tracker.observed(look.startedNanos(), look.limits(), foreign);
     ledger.observed(managed, look.startedNanos());
     lookedNanos = look.startedNanos();

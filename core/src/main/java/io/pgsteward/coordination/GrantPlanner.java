@@ -43,10 +43,11 @@ final class GrantPlanner {
     final TenantPolicy policy;
     final SlotClock clock;
     final List<Seat> seats = new ArrayList<>();
-    int silent;
-    int demand;
-    int granted;
-    int kept;
+    // Sums over members: see Saturated.
+    long silent;
+    long demand;
+    long granted;
+    long kept;
 
     Account(TenantId tenant, TenantPolicy policy, SlotClock clock) {
       this.tenant = tenant;
@@ -61,7 +62,7 @@ final class GrantPlanner {
     final int[] targets;
     final int target;
     final long waitedNanos;
-    int granted;
+    long granted;
 
     Raise(Account account, int[] targets, int target, long waitedNanos) {
       this.account = account;
@@ -121,7 +122,7 @@ final class GrantPlanner {
       }
       i++;
     }
-    int free = capacity - ledger.counted();
+    long free = capacity - ledger.counted();
     if (mayRaise) {
       raise(ledger, raises, free, now);
     }
@@ -173,14 +174,14 @@ final class GrantPlanner {
   private static List<Claim> claims(Collection<Account> accounts, long now) {
     List<Claim> claims = new ArrayList<>(accounts.size());
     for (Account account : accounts) {
-      account.clock.note(account.granted, account.demand, now);
+      account.clock.note(Saturated.toInt(account.granted), Saturated.toInt(account.demand), now);
       claims.add(
           new Claim(
               account.tenant,
               account.policy,
-              account.demand + account.silent,
-              account.granted + account.silent,
-              account.kept + account.silent,
+              Saturated.toInt(account.demand + account.silent),
+              Saturated.toInt(account.granted + account.silent),
+              Saturated.toInt(account.kept + account.silent),
               account.clock.waitedNanos(now),
               account.clock.residedNanos(now)));
     }
@@ -200,7 +201,7 @@ final class GrantPlanner {
               holding.clock().waitedNanos(now),
               holding.clock().residedNanos(now)));
     }
-    return split.split(Math.max(0, slots - account.silent), claims);
+    return split.split((int) Math.max(0, slots - account.silent), claims);
   }
 
   private static void lower(Ledger ledger, Account account, int[] targets, long now) {
@@ -232,7 +233,7 @@ final class GrantPlanner {
     return false;
   }
 
-  private static void raise(Ledger ledger, List<Raise> raises, int free, long now) {
+  private static void raise(Ledger ledger, List<Raise> raises, long free, long now) {
     PriorityQueue<Raise> queue = new PriorityQueue<>(NEXT);
     for (Raise raise : raises) {
       // What a lowered grant may still hold can be given back to it without counting anything.
@@ -246,7 +247,7 @@ final class GrantPlanner {
       }
       queue.add(raise);
     }
-    int left = free;
+    long left = free;
     while (left > 0 && !queue.isEmpty()) {
       Raise next = queue.poll();
       int seat = neediestSeat(next);
@@ -277,16 +278,16 @@ final class GrantPlanner {
 
   /** granted / target, compared exactly by cross multiplication. */
   private static int largestRelativeDeficitFirst(Raise a, Raise b) {
-    return Long.compare((long) a.granted * b.target, (long) b.granted * a.target);
+    return Long.compare(a.granted * b.target, b.granted * a.target);
   }
 
   private static void noteGrants(Collection<Account> accounts, long now) {
     for (Account account : accounts) {
-      int granted = 0;
+      long granted = 0;
       for (Seat seat : account.seats) {
         granted += seat.holding.grant();
       }
-      account.clock.note(granted, account.demand, now);
+      account.clock.note(Saturated.toInt(granted), Saturated.toInt(account.demand), now);
     }
   }
 }

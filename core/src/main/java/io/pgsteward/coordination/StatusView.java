@@ -23,10 +23,10 @@ import org.jspecify.annotations.Nullable;
 final class StatusView {
 
   private static final class Sums {
-    int demand;
-    int granted;
-    int held;
-    int waiting;
+    long demand;
+    long granted;
+    long held;
+    long waiting;
   }
 
   private final CoordinatorSettings settings;
@@ -48,15 +48,15 @@ final class StatusView {
       @Nullable Budget budget,
       long lookAgeNanos,
       @Nullable String lookError) {
-    int granted = ledger.granted();
+    long granted = ledger.granted();
     return new InstanceStatus(
         settings.instance().value(),
         phase,
         phase == CoordinatorPhase.STANDBY ? 0 : epoch,
         leader,
         budget(budget),
-        granted,
-        ledger.counted() - granted,
+        Saturated.toInt(granted),
+        Saturated.toInt(ledger.counted() - granted),
         strays(),
         settings.enforcement(),
         lookAgeNanos < 0 ? -1 : lookAgeNanos / 1_000_000,
@@ -116,10 +116,10 @@ final class StatusView {
         policy.guarantee(),
         policy.max() == TenantPolicy.NO_MAX ? null : policy.max(),
         policy.weight(),
-        sum.demand,
-        sum.granted,
-        sum.held,
-        sum.waiting,
+        Saturated.toInt(sum.demand),
+        Saturated.toInt(sum.granted),
+        Saturated.toInt(sum.held),
+        Saturated.toInt(sum.waiting),
         unmet.getOrDefault(tenant, 0),
         null);
   }

@@ -124,19 +124,21 @@ final class Evidence {
     }
     Map<Holding, Integer> claimedBy = new HashMap<>();
     owner.values().forEach(holding -> claimedBy.merge(holding, 1, Integer::sum));
-    Map<Place, Integer> room = new HashMap<>();
+    Map<Place, Long> room = new HashMap<>();
     forEachHolding(
         members,
         (tenant, holding) ->
             room.merge(
-                Place.of(tenant), holding.room(claimedBy.getOrDefault(holding, 0)), Integer::sum));
+                Place.of(tenant),
+                (long) holding.room(claimedBy.getOrDefault(holding, 0)),
+                Long::sum));
     strays.clear();
     unclaimedAt.forEach(
         (place, count) -> {
-          int beyondRoom = count - room.getOrDefault(place, 0);
-          int stray = Math.max(beyondRoom, settledAt.getOrDefault(place, 0));
+          long beyondRoom = count - room.getOrDefault(place, 0L);
+          long stray = Math.max(beyondRoom, settledAt.getOrDefault(place, 0));
           if (stray > 0) {
-            strays.put(place, stray);
+            strays.put(place, (int) stray); // at most the backends that PostgreSQL shows
           }
         });
   }

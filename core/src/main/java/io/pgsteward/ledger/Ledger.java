@@ -70,8 +70,8 @@ public final class Ledger {
   }
 
   /** Sum of all grants. */
-  public int granted() {
-    int sum = 0;
+  public long granted() {
+    long sum = 0;
     for (Member member : members.values()) {
       for (Holding holding : member.holdings().values()) {
         sum += holding.grant();
@@ -81,8 +81,8 @@ public final class Ledger {
   }
 
   /** Sum of all grants, each lowered one at what it may still hold: what S1 compares. */
-  public int counted() {
-    int sum = 0;
+  public long counted() {
+    long sum = 0;
     for (Member member : members.values()) {
       for (Holding holding : member.holdings().values()) {
         sum += holding.counted();
@@ -92,8 +92,8 @@ public final class Ledger {
   }
 
   /** Connections that members report as being opened. */
-  public int opening() {
-    int sum = 0;
+  public long opening() {
+    long sum = 0;
     for (Member member : members.values()) {
       for (Holding holding : member.holdings().values()) {
         sum += holding.report().opening();

@@ -166,6 +166,12 @@ final class Scene {
       return sync();
     }
 
+    /** Wants so many from its next report on. */
+    Participant willWant(String tenant, int slots) {
+      demand.put(TenantId.parse(tenant), slots);
+      return this;
+    }
+
     Participant goesBy(String tenant, int slots) {
       grants.put(TenantId.parse(tenant), slots);
       return this;

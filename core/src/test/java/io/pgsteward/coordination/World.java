@@ -59,7 +59,7 @@ final class World {
   final List<Participant> participants = new ArrayList<>();
   private final Map<MemberId, SyncRequest> parked = new HashMap<>();
   private final List<TenantId> tenants;
-  private int countedBefore;
+  private long countedBefore;
   private int served;
 
   World(long seed, PolicyBook policies, List<TenantId> tenants) {
@@ -424,7 +424,7 @@ final class World {
         }
       }
     }
-    int counted = coordinator.ledger().counted();
+    long counted = coordinator.ledger().counted();
     Budget budget = coordinator.budget();
     int most = budget == null ? 0 : budget.total();
     if (counted > most && counted > countedBefore) {

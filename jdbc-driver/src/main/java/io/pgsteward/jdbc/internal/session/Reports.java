@@ -74,7 +74,7 @@ final class Reports {
     return new TenantReport(
         of.tenant().toString(),
         limit,
-        leaving ? 0 : of.demand(),
+        leaving ? 0 : Math.min(of.demand(), TenantReport.MOST), // threads may be more than slots
         leaving ? 0 : of.waiting(),
         leaving ? 0 : TimeUnit.NANOSECONDS.toMillis(of.longestWaitNanos()),
         of.opening(),

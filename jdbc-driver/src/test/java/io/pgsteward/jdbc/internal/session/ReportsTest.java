@@ -55,6 +55,14 @@ class ReportsTest {
   }
 
   @Test
+  void more_waiting_threads_than_postgresql_has_connections_are_a_demand_for_all_of_them() {
+    SyncRequest request = next(figures(300_000, 300_000, 0));
+    TenantReport web = request.tenants().get(0);
+    assertThat(web.demand()).isEqualTo(TenantReport.MOST);
+    assertThat(web.waiting()).isEqualTo(300_000);
+  }
+
+  @Test
   void a_report_before_the_first_answer_names_no_epoch() {
     SyncRequest request = next();
     assertThat(request.epoch()).isZero();
