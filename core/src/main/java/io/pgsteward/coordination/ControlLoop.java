@@ -82,6 +82,7 @@ public final class ControlLoop implements AutoCloseable {
   // Below: touched by the control thread alone.
   private final Coordinator coordinator;
   private final Map<MemberId, Parked> parked = new HashMap<>();
+  private Event.@Nullable Led begun; // in this round
   private boolean lookUnderWay;
   private long lookAskedNanos;
   private @Nullable String lookFailure;
@@ -260,17 +261,19 @@ public final class ControlLoop implements AutoCloseable {
           events.drainTo(batch);
         }
         stop = round(batch);
+        batch.clear();
       } catch (InterruptedException e) {
         stop = closing;
       } catch (RuntimeException e) {
         giveUp(batch, e);
+        stop = closing;
       }
-      batch.clear();
     }
     shutDown();
   }
 
   private boolean round(List<Event> batch) {
+    begun = null;
     long now = ticker.nanos();
     boolean stop = false;
     List<CompletableFuture<InstanceStatus>> statuses = new ArrayList<>();
@@ -289,6 +292,7 @@ public final class ControlLoop implements AutoCloseable {
         tellFailed(failed.cause());
       } else if (event instanceof Event.Led led) {
         coordinator.lead(led.epoch(), now);
+        begun = led;
       } else if (event instanceof Event.Followed followed) {
         lookUnderWay = false;
         coordinator.follow(followed.leader());
@@ -307,7 +311,10 @@ public final class ControlLoop implements AutoCloseable {
     return stop;
   }
 
-  /** A round that failed leaves nobody waiting for it, and the next look is asked for again. */
+  /**
+   * A round that failed leaves nobody waiting for it, and the next look is asked for again. A term
+   * that it did not come to begin stays in the batch: looks must not count before it.
+   */
   private void giveUp(List<Event> batch, RuntimeException cause) {
     lookUnderWay = false;
     for (Event event : batch) {
@@ -317,6 +324,7 @@ public final class ControlLoop implements AutoCloseable {
         status.reply().completeExceptionally(cause);
       }
     }
+    batch.removeIf(event -> !(event instanceof Event.Led) || event.equals(begun));
     listener.failed(cause);
   }
 
@@ -376,7 +384,7 @@ public final class ControlLoop implements AutoCloseable {
     }
     lookUnderWay = true;
     lookAskedNanos = now;
-    lookRequests.add(Boolean.TRUE);
+    lookRequests.offer(Boolean.TRUE); // full: one is waiting already
   }
 
   private long nextLook(long now) {

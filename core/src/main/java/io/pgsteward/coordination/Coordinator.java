@@ -57,11 +57,21 @@ import org.jspecify.annotations.Nullable;
  * looks nothing is raised, and members keep their grants. A new term starts LEARNING again, with
  * the ledger kept: it is more than what a restarted process would know.
  *
+ * <p><b>Terms.</b> Members ignore answers of an earlier term than the one they go by, so each term
+ * is later than all before. PostgreSQL's transaction ids see to that while the server is the same
+ * one. A server that was replaced by a backup may give lower ones; then the term is one above the
+ * last of this process, and one above any that a member names. A member is believed once a look
+ * that began after its report has succeeded: it proves that this coordinator holds the lock, so the
+ * term that the member names is over.
+ *
  * <p><b>Where role limits come in.</b> Enforcement changes the meaning of a look (backends beyond a
  * role's limit cannot come) and adds limit changes between deciding and answering: lowerings, a
  * look begun after they committed, raisings, then the answers (rule S4).
  */
 public final class Coordinator {
+
+  /** No server gives transaction ids from here on, and a term above any below still fits. */
+  private static final long NO_EPOCH = Long.MAX_VALUE / 2;
 
   /** How soon to look again when PostgreSQL still shows what a report says is gone. */
   private static final long CONTRADICTED_NANOS = 50_000_000;
@@ -76,6 +86,9 @@ public final class Coordinator {
   private CoordinatorPhase phase = CoordinatorPhase.STANDBY;
   private @Nullable String leader;
   private long epoch;
+  private long namedEpoch;
+  private long namedNanos;
+  private boolean namedIsOver;
   private long learnsUntilNanos;
   private @Nullable Budget budget;
   private long lookedNanos;
@@ -119,13 +132,14 @@ public final class Coordinator {
     return ledger.strayCount();
   }
 
-  /** The leader's lock was taken: a term begins. */
-  public void lead(long newEpoch, long now) {
-    if (newEpoch <= epoch) {
-      throw new IllegalArgumentException(
-          "a term is newer than the one before: " + newEpoch + " after " + epoch);
-    }
-    epoch = newEpoch;
+  /**
+   * The leader's lock was taken: a term begins.
+   *
+   * @param serverEpoch what PostgreSQL gave for it; the term is later if another one was
+   */
+  public void lead(long serverEpoch, long now) {
+    epoch = Math.max(serverEpoch, Math.max(epoch, namedEpoch) + 1);
+    namedIsOver = false;
     leader = null;
     learnsUntilNanos = now + leaseNanos;
     phase = settings.learns() ? CoordinatorPhase.LEARNING : CoordinatorPhase.SERVING;
@@ -136,6 +150,7 @@ public final class Coordinator {
   public void follow(String otherLeader) {
     leader = otherLeader;
     phase = CoordinatorPhase.STANDBY;
+    namedIsOver = false;
   }
 
   /**
@@ -149,6 +164,7 @@ public final class Coordinator {
       throw new SyncRefusedException(SyncRefusal.NOT_LEADING, notLeading(), leader);
     }
     Map<TenantId, TenantReport> reports = byTenant(request);
+    noteEpoch(request.epoch(), now);
     Map<TenantId, Report> managed = new HashMap<>();
     Map<TenantId, String> refused = new TreeMap<>();
     reports.forEach(
@@ -179,6 +195,18 @@ public final class Coordinator {
       refused.forEach((tenant, why) -> ledger.refuse(member, tenant, why));
     }
     return taken;
+  }
+
+  private void noteEpoch(long named, long now) {
+    if (named > Math.max(epoch, namedEpoch) && named < NO_EPOCH) {
+      namedEpoch = named;
+      namedNanos = now;
+    }
+  }
+
+  /** Whether a member names a term later than ours, though we lead. */
+  private boolean namesLaterEpoch() {
+    return phase != CoordinatorPhase.STANDBY && namedEpoch > epoch;
   }
 
   /**
@@ -272,6 +300,7 @@ public final class Coordinator {
     looked = true;
     lookError = null;
     raisable = true;
+    namedIsOver = namesLaterEpoch() && look.startedNanos() - namedNanos >= 0;
   }
 
   /** PostgreSQL could not be looked at: the budget stays, and nothing is raised. */
@@ -285,6 +314,9 @@ public final class Coordinator {
    * @return members that were dropped because they left or were forgotten
    */
   public List<Member> decide(long now) {
+    if (namedIsOver) {
+      lead(namedEpoch, now);
+    }
     if (phase == CoordinatorPhase.LEARNING && now - learnsUntilNanos >= 0) {
       phase = CoordinatorPhase.SERVING;
       ledger.announce();
@@ -306,7 +338,7 @@ public final class Coordinator {
 
   /** When to look at PostgreSQL next; a moment that has passed means at once. */
   public long nextLookNanos(long now) {
-    if (!looked || raisesPossible) {
+    if (!looked || raisesPossible || namesLaterEpoch()) {
       return now;
     }
     long next = lookedNanos + settings.observeEvery().toNanos();

@@ -21,6 +21,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -33,8 +34,23 @@ class ControlLoopTest {
 
   private final FakeLeaderSession postgres = new FakeLeaderSession(4);
   private final BlockingQueue<String> told = new LinkedBlockingQueue<>();
+  private final BreakingClock clock = new BreakingClock();
   private final ControlLoop loop = loop(false);
   private long sequence;
+
+  /** The system's clock, of which one reading can fail: the loop's thread alone reads it. */
+  private static final class BreakingClock implements Ticker {
+    private final AtomicInteger readings = new AtomicInteger();
+    private volatile int broken;
+
+    @Override
+    public long nanos() {
+      if (readings.incrementAndGet() == broken) {
+        throw new IllegalStateException("broken on purpose");
+      }
+      return Ticker.system().nanos();
+    }
+  }
 
   private ControlLoop loop(boolean learns) {
     return new ControlLoop(
@@ -48,7 +64,7 @@ class ControlLoopTest {
             learns,
             "off"),
         postgres,
-        Ticker.system(),
+        clock,
         new ControlLoopListener() {
           @Override
           public void observationFailed(Exception cause) {
@@ -153,6 +169,62 @@ class ControlLoopTest {
       assertThat(status.granted()).isEqualTo(3);
       assertThat(status.tenants()).singleElement().extracting("tenant").isEqualTo(WEB);
       assertThat(status.members()).singleElement().extracting("name").isEqualTo("app");
+    }
+  }
+
+  @Nested
+  class A_round_that_fails {
+
+    private static final int FIRST_ROUND = 2; // the first reading says how long to wait for events
+
+    @Test
+    void fails_those_who_wait_for_it_and_the_loop_goes_on() throws Exception {
+      clock.broken = FIRST_ROUND;
+      CompletableFuture<SyncResponse> call = loop.sync(A, request(0, 0, 0, 1), "127.0.0.1");
+      CompletableFuture<InstanceStatus> status = loop.status();
+      loop.start();
+      assertThat(told.poll(10, TimeUnit.SECONDS)).contains("loop failed", "broken on purpose");
+      assertThatThrownBy(() -> call.get(10, TimeUnit.SECONDS))
+          .hasMessageContaining("broken on purpose");
+      assertThatThrownBy(() -> status.get(10, TimeUnit.SECONDS))
+          .hasMessageContaining("broken on purpose");
+    }
+
+    @Test
+    void does_not_lose_the_term_that_was_to_begin_in_it() throws Exception {
+      clock.broken = FIRST_ROUND;
+      loop.start();
+      assertThat(told.poll(10, TimeUnit.SECONDS)).contains("loop failed");
+      SyncResponse answer = granted(A, 2, 2);
+      assertThat(answer.epoch()).isEqualTo(11);
+    }
+  }
+
+  @Nested
+  class A_server_that_was_replaced_by_a_backup {
+
+    @Test
+    void gives_a_term_that_members_accept_and_grants_go_on() throws Exception {
+      loop.start();
+      SyncResponse before = granted(A, 1, 1);
+      postgres.away = new SQLException("gone", "57P01");
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
+      postgres.epoch = 3;
+      postgres.away = null;
+      assertThat(told.poll(20, TimeUnit.SECONDS)).isEqualTo("recovered");
+      SyncResponse after = granted(B, 2, 2);
+      assertThat(after.epoch()).isEqualTo(before.epoch() + 1);
+    }
+
+    @Test
+    void is_noticed_by_what_members_name_after_a_restart() throws Exception {
+      loop.start();
+      SyncResponse answer = sync(A, request(5_000, 7, 1, 2));
+      while (answer.epoch() < 5_000) {
+        answer = sync(A, request(5_000, 7, 1, 2));
+      }
+      assertThat(answer.epoch()).isEqualTo(5_001);
+      assertThat(grant(answer)).isGreaterThanOrEqualTo(1);
     }
   }
 

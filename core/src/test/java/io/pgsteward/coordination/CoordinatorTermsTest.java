@@ -82,4 +82,94 @@ class CoordinatorTermsTest {
       assertThat(a.granted(WEB)).isEqualTo(4);
     }
   }
+
+  @Nested
+  class On_a_server_that_was_replaced_by_a_backup {
+
+    private static final long LATER = 5_000;
+
+    private final Scene scene = new Scene(4, PolicyBooks.withDefault(), true);
+
+    private Participant ofALaterTerm(String name, int goesBy) {
+      Participant member = scene.member(name).goesBy(WEB, goesBy);
+      member.epoch = LATER;
+      member.generation = 9;
+      return member;
+    }
+
+    private void leads() {
+      scene.coordinator.lead(Scene.EPOCH, scene.now());
+      scene.look();
+    }
+
+    @Test
+    void the_next_term_of_this_process_is_later_than_its_last() {
+      leads();
+      scene.live(Scene.LEASE);
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.SERVING);
+      scene.coordinator.lead(Scene.EPOCH - 4, scene.now());
+      assertThat(scene.coordinator.epoch()).isEqualTo(Scene.EPOCH + 1);
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.LEARNING);
+    }
+
+    @Test
+    void a_member_of_a_later_term_begins_one_that_it_accepts() {
+      leads();
+      Participant old = ofALaterTerm("old", 3).wants(WEB, 4);
+      Participant fresh = scene.member("new").wants(WORKER, 1);
+      assertThat(old.answer().epoch()).as("not proved yet").isEqualTo(Scene.EPOCH);
+      scene.after(SECOND).look();
+      assertThat(old.answer().epoch()).isEqualTo(LATER + 1);
+      assertThat(old.granted(WEB)).isEqualTo(3);
+
+      scene.settle();
+      scene.live(Scene.LEASE.minus(SECOND));
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.LEARNING);
+      assertThat(fresh.granted(WORKER)).isZero();
+      scene.live(SECOND);
+      assertThat(scene.coordinator.epoch()).isEqualTo(LATER + 1);
+      assertThat(fresh.granted(WORKER)).isEqualTo(1);
+    }
+
+    @Test
+    void a_look_is_asked_for_at_once() {
+      leads();
+      scene.live(Scene.LEASE);
+      assertThat(scene.coordinator.nextLookNanos(scene.now())).isGreaterThan(scene.now());
+      ofALaterTerm("old", 0).sync();
+      assertThat(scene.coordinator.nextLookNanos(scene.now())).isEqualTo(scene.now());
+    }
+
+    @Test
+    void a_look_that_began_before_the_report_does_not_prove_that_the_named_term_is_over() {
+      leads();
+      long before = scene.now();
+      scene.after(SECOND);
+      ofALaterTerm("old", 3).sync();
+      scene.lookBegun(before);
+      assertThat(scene.coordinator.epoch()).isEqualTo(Scene.EPOCH);
+    }
+
+    @Test
+    void a_coordinator_that_no_longer_leads_begins_nothing() {
+      leads();
+      ofALaterTerm("old", 3).sync();
+      scene.coordinator.follow("10.0.0.9:7432");
+      scene.after(SECOND).look();
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.STANDBY);
+      assertThat(scene.coordinator.epoch()).isEqualTo(Scene.EPOCH);
+      scene.coordinator.lead(Scene.EPOCH + 1, scene.now());
+      assertThat(scene.coordinator.epoch()).as("when it leads again").isEqualTo(LATER + 1);
+    }
+
+    @Test
+    void a_term_that_no_server_can_have_is_not_believed() {
+      leads();
+      Participant broken = ofALaterTerm("broken", 0);
+      broken.epoch = Long.MAX_VALUE;
+      broken.sync();
+      scene.after(SECOND).look();
+      assertThat(scene.coordinator.epoch()).isEqualTo(Scene.EPOCH);
+    }
+  }
 }

@@ -21,8 +21,8 @@ final class FakeLeaderSession implements LeaderSession {
   volatile @Nullable SQLException away;
   volatile @Nullable String holder;
   volatile boolean closed;
+  volatile long epoch = 11;
   private volatile boolean leading;
-  private long epoch = 10;
 
   FakeLeaderSession(int budget) {
     maxConnections = budget + 1;
@@ -38,7 +38,9 @@ final class FakeLeaderSession implements LeaderSession {
       throw new LeadershipHeldException("led by " + holder, holder);
     }
     leading = true;
-    return ++epoch;
+    long given = epoch;
+    epoch = given + 1;
+    return given;
   }
 
   @Override

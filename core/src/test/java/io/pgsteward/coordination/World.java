@@ -132,6 +132,12 @@ final class World {
     countedBefore = 0;
   }
 
+  /** The server came back from a backup, so its transaction ids are lower. */
+  void restartOnABackup() {
+    epoch = Math.max(1, epoch - between(1, 20));
+    restart();
+  }
+
   void foreign(int connections) {
     foreign = connections;
   }

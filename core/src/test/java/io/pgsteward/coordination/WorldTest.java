@@ -36,7 +36,7 @@ class WorldTest {
   }
 
   private static void disturb(World world) {
-    switch (world.random.nextInt(12)) {
+    switch (world.random.nextInt(13)) {
       case 0 -> world.join();
       case 1 -> {
         if (world.participants.size() > 2) {
@@ -53,6 +53,10 @@ class WorldTest {
         if (world.participants.size() > 2) {
           world.participants.get(0).leaving = true;
         }
+      }
+      case 6 -> {
+        world.restartOnABackup();
+        world.run(Duration.ofSeconds(4));
       }
       default -> {}
     }
