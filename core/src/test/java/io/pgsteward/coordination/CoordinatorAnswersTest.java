@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.pgsteward.coordination.Scene.Participant;
 import io.pgsteward.model.PolicyBook;
+import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.TenantReport;
 import java.util.List;
@@ -91,6 +92,26 @@ class CoordinatorAnswersTest {
       SyncRequest again = a.request();
       a.sync(again);
       assertThat(scene.coordinator.answersAtOnce(a.id, again)).as("told once").isFalse();
+    }
+  }
+
+  @Nested
+  class A_tenant_refused_while_learning {
+
+    @Test
+    void is_told_so_at_once_and_has_not_even_what_it_goes_by() {
+      Scene scene = new Scene(4, PolicyBooks.named(WEB), true);
+      scene.coordinator.lead(Scene.EPOCH, scene.now());
+      scene.look();
+      Participant a = scene.member("a").goesBy("stranger@shop", 2).goesBy(WEB, 2);
+      a.wants("stranger@shop", 2);
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.LEARNING);
+      assertThat(a.granted(WEB)).as("keeps what it goes by").isEqualTo(2);
+      assertThat(a.granted("stranger@shop")).isZero();
+      assertThat(a.answer().tenants())
+          .filteredOn(grant -> grant.refused() != null)
+          .singleElement()
+          .satisfies(grant -> assertThat(grant.tenant()).isEqualTo("stranger@shop"));
     }
   }
 

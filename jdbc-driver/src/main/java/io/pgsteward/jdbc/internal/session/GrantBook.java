@@ -24,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  *       opens nothing that was not granted.
  *   <li>GRANTED by a SERVING coordinator: exactly the grant, 0 included.
  *   <li>GRANTED, the coordinator LEARNING: what it had (a learning coordinator takes nothing), what
- *       was answered, or {@code fallbackSlots}, whichever is most.
+ *       was answered, or {@code fallbackSlots}, whichever is most. A tenant that is refused has
+ *       nothing at once: its configuration alone decides that, and a learning coordinator knows it.
  *   <li>FALLBACK, from the end of the lease: the larger of the last grant and {@code
  *       fallbackSlots}; a tenant that had no connection at any moment since has lost its grant.
  * </ul>
@@ -133,9 +134,9 @@ final class GrantBook {
     for (Map.Entry<TenantId, Tenant> entry : tenants.entrySet()) {
       TenantGrant grant = grants.get(entry.getKey().toString());
       if (applies) {
-        entry.getValue().apply(grant == null ? 0 : grant.grant(), answer.phase());
+        entry.getValue().apply(grant, answer.phase());
       }
-      entry.getValue().describe(grant, answer.phase());
+      entry.getValue().describe(grant);
     }
     epoch = answer.epoch();
     generation = answer.generation();
@@ -228,7 +229,7 @@ final class GrantBook {
         switch (phase) {
           case JOINING -> aloneWhileJoining ? tenant.fallbackSlots : 0;
           case GRANTED ->
-              coordinatorPhase == CoordinatorPhase.SERVING
+              coordinatorPhase == CoordinatorPhase.SERVING || tenant.refused != null
                   ? tenant.grant
                   : Math.max(tenant.grant, tenant.fallbackSlots);
           case FALLBACK -> Math.max(tenant.grant, tenant.fallbackSlots);
@@ -317,19 +318,20 @@ final class GrantBook {
       this.cap = cap;
     }
 
-    void apply(int answered, CoordinatorPhase by) {
-      grant = by == CoordinatorPhase.SERVING ? answered : Math.max(grant, answered);
+    void apply(@Nullable TenantGrant answered, CoordinatorPhase by) {
+      int slots = answered == null ? 0 : answered.grant();
+      boolean exact =
+          by == CoordinatorPhase.SERVING || (answered != null && answered.refused() != null);
+      grant = exact ? slots : Math.max(grant, slots);
     }
 
-    void describe(@Nullable TenantGrant answered, CoordinatorPhase by) {
+    void describe(@Nullable TenantGrant answered) {
       if (answered == null) {
         return;
       }
       tenantGranted = answered.tenantGranted();
       tenantMax = answered.tenantMax();
-      if (by == CoordinatorPhase.SERVING) {
-        refused = answered.refused();
-      }
+      refused = answered.refused();
     }
   }
 }

@@ -301,6 +301,47 @@ class GrantBookTest {
     }
 
     @Test
+    void a_refused_tenant_has_nothing_at_once_and_others_are_not_touched() {
+      book.register(WEB, 2, 100);
+      book.register(WORKER, 2, 100);
+      book.answered(refusing(8, 1), at(3), at(3));
+      assertThat(book.limits()).containsEntry(WEB, 0).containsEntry(WORKER, 2);
+      assertThat(book.refusals()).containsExactly(Map.entry(WEB, "not declared"));
+    }
+
+    @Test
+    void what_an_earlier_term_granted_to_a_refused_tenant_is_taken() {
+      book.register(WEB, 2, 100);
+      book.answered(serving(7, 3, Map.of(WEB, 5)), at(1), at(1));
+      book.answered(refusing(8, 1), at(3), at(3));
+      assertThat(book.limit(WEB)).isZero();
+    }
+
+    @Test
+    void a_refusal_that_is_taken_back_leaves_fallback_slots() {
+      book.register(WEB, 2, 100);
+      book.answered(refusing(8, 1), at(3), at(3));
+      book.answered(learning(9, 1, Map.of(WEB, 0)), at(4), at(4));
+      assertThat(book.limit(WEB)).isEqualTo(2);
+      assertThat(book.refusals()).isEmpty();
+    }
+
+    private SyncResponse refusing(long epoch, long generation) {
+      TenantGrant grant = new TenantGrant(WEB.toString(), 0, "not declared", 0, 0);
+      return new SyncResponse(
+          1,
+          "main",
+          epoch,
+          generation,
+          CoordinatorPhase.LEARNING,
+          LEASE * 1000,
+          5000,
+          97,
+          9,
+          List.of(grant));
+    }
+
+    @Test
     void its_end_brings_exact_grants() {
       book.register(WEB, 2, 100);
       book.answered(serving(7, 3, Map.of(WEB, 5)), at(1), at(1));

@@ -33,6 +33,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Real pools on connections to nowhere, and a coordinator played by the test. */
 @Timeout(90)
@@ -271,8 +273,10 @@ class MemberTest {
       assertThat(driver.mostOpen).hasValue(2);
     }
 
-    @Test
-    void a_refused_tenant_fails_at_once_in_the_coordinators_words() throws Exception {
+    @ParameterizedTest
+    @EnumSource(names = {"LEARNING", "SERVING"})
+    void a_refused_tenant_fails_at_once_in_the_coordinators_words(CoordinatorPhase phase)
+        throws Exception {
       coordinator.script(
           call ->
               call.answer(
@@ -281,7 +285,7 @@ class MemberTest {
                       "main",
                       7,
                       1,
-                      CoordinatorPhase.SERVING,
+                      phase,
                       15_000,
                       5_000,
                       97,
