@@ -13,6 +13,7 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -116,14 +117,12 @@ final class CoordinatorSession {
    * @return the limit that it goes by until the session says otherwise
    */
   int register(TenantId tenant, int fallbackSlots, int cap, Duration connectTimeout) {
-    lock.lock();
-    try {
-      book.register(tenant, fallbackSlots, cap);
-      connectTimeoutMillis = Math.max(connectTimeoutMillis, connectTimeout.toMillis());
-      return book.limit(tenant);
-    } finally {
-      lock.unlock();
-    }
+    return locked(
+        () -> {
+          book.register(tenant, fallbackSlots, cap);
+          connectTimeoutMillis = Math.max(connectTimeoutMillis, connectTimeout.toMillis());
+          return book.limit(tenant);
+        });
   }
 
   /** A tenant has no pool any more; {@link #urgent} tells the coordinator so. */
@@ -281,12 +280,10 @@ final class CoordinatorSession {
       long leaseNanos;
       lock.lock();
       try {
-        Moment now = clock.now();
-        fellBack = book.passed(now);
-        if (book.changesIn(now, settings.joinGrace().toNanos()) == 0) {
+        fellBack = lostGrants.tell(book);
+        if (book.changesIn(clock.now(), settings.joinGrace().toNanos()) == 0) {
           book.firstExchangeFailed();
         }
-        lostGrants.tell(book);
         urgent = false;
         pacing.reading();
         limits = book.limits();
@@ -298,7 +295,11 @@ final class CoordinatorSession {
       if (fellBack) {
         SessionLog.fellBack(client.address(), leaseNanos);
       }
-      tenants.apply(limits, refusals);
+      try {
+        tenants.apply(limits, refusals);
+      } finally {
+        lostGrants.applied();
+      }
       List<TenantFigures> figures = tenants.report();
       if (!losesGrants(figures)) {
         return figures;
@@ -307,12 +308,7 @@ final class CoordinatorSession {
   }
 
   private boolean losesGrants(List<TenantFigures> figures) {
-    lock.lock();
-    try {
-      return book.losesGrants(figures);
-    } finally {
-      lock.unlock();
-    }
+    return locked(() -> book.losesGrants(figures)) || lostGrants.isAnyUntold();
   }
 
   private @Nullable Prepared prepare() {
@@ -480,19 +476,22 @@ final class CoordinatorSession {
   }
 
   CoordinatorView view() {
-    lock.lock();
-    try {
-      Moment now = clock.now();
-      return CoordinatorView.of(client.address(), book, trouble, now);
-    } finally {
-      lock.unlock();
-    }
+    return locked(() -> CoordinatorView.of(client.address(), book, trouble, clock.now()));
   }
 
   CoordinatorView.@Nullable Tenant view(TenantId tenant) {
     lock.lock();
     try {
       return book.view(tenant);
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  private <T> T locked(Supplier<T> action) {
+    lock.lock();
+    try {
+      return action.get();
     } finally {
       lock.unlock();
     }

@@ -46,6 +46,7 @@ class CoordinatorSessionTest {
     volatile int limitAtReport = -1;
     volatile String refused = "";
     volatile boolean broken;
+    volatile Runnable beforeLimit = () -> {};
 
     static TenantFigures figures(int demand, int open) {
       return new TenantFigures(
@@ -57,6 +58,7 @@ class CoordinatorSessionTest {
       if (broken) {
         throw new IllegalStateException("broken on purpose");
       }
+      beforeLimit.run();
       int before = limit;
       limit = wanted.getOrDefault(WEB, -1);
       refused = refusals.getOrDefault(WEB, "");
@@ -345,6 +347,33 @@ class CoordinatorSessionTest {
 
       assertThat(session.limitFromEmpty(WEB, 9, 2)).as("opening from nothing").isEqualTo(2);
       pools.awaitLimit(2);
+    }
+
+    @Test
+    void a_grant_lost_while_limits_are_applied_is_not_reported_or_raised_again() throws Exception {
+      pools.figures = FakeTenants.figures(4, 4);
+      LinkedBlockingQueue<Integer> lost = new LinkedBlockingQueue<>();
+      AtomicInteger callsBefore = new AtomicInteger();
+      start(2);
+      coordinator.next().answer(shortLease(7, 1, 9));
+      pools.awaitLimit(9);
+      pools.beforeLimit =
+          () -> {
+            int left = session.limitFromEmpty(WEB, 9, 2);
+            if (left != 9 && lost.isEmpty()) {
+              callsBefore.set(coordinator.waitingCalls());
+              lost.add(left);
+              pools.beforeLimit = () -> {};
+            }
+          };
+      assertThat(lost.poll(30, TimeUnit.SECONDS))
+          .as("opens nothing before the turn has its limits")
+          .isZero();
+      pools.awaitLimit(2);
+      for (int i = 0; i < callsBefore.get(); i++) {
+        assertThat(web(coordinator.next()).grant()).isEqualTo(9);
+      }
+      assertThat(web(coordinator.next()).grant()).isEqualTo(2);
     }
 
     @Test
