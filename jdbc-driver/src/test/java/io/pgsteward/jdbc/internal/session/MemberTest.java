@@ -17,6 +17,7 @@ import io.pgsteward.protocol.TenantReport;
 import java.sql.Connection;
 import java.sql.SQLException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -29,6 +30,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
@@ -319,10 +321,69 @@ class MemberTest {
 
       access.getConnection(LONG).close();
     }
+
+    @Test
+    void a_tenant_that_is_wanted_in_the_moment_of_its_dropping_stays_in_the_book()
+        throws Exception {
+      registry.release(member);
+      keepIdle = Duration.ZERO;
+      member = registry.join(SETTINGS);
+      List<TenantId> ids =
+          IntStream.range(0, 6).mapToObj(i -> TenantId.of("r" + i, "shop")).toList();
+      grantUpTo(ids.stream().collect(Collectors.toMap(TenantId::toString, id -> 1)));
+      List<TenantAccess> idle = new ArrayList<>();
+      for (TenantId id : ids) {
+        TenantAccess access = access(id, 2);
+        access.getConnection(LONG).close();
+        idle.add(access);
+      }
+      while (!idle.isEmpty()) {
+        for (TenantAccess access : List.copyOf(idle)) {
+          if (access.usage() == null) {
+            idle.remove(access);
+            access
+                .getConnection(LONG / 3)
+                .close(); // its next pool is made while the last is closed
+          }
+        }
+      }
+    }
+  }
+
+  /** Its first borrower need not wait for the connection. */
+  private static void makePool(TenantAccess access) {
+    try {
+      access.getConnection(1).close();
+    } catch (SQLException e) {
+      assertThat(e.getMessage()).contains("TimedOut");
+    }
   }
 
   @Nested
   class Closing {
+
+    @Test
+    void a_tenant_whose_next_pool_lives_stays_in_the_book() throws Exception {
+      grantUpTo(Map.of("web@shop", 2));
+      TenantAccess last = access(WEB, 2);
+      for (int round = 0; round < 10; round++) {
+        last.getConnection(LONG).close();
+        TenantAccess leaving = last;
+        Thread leaves = new Thread(leaving::close);
+        leaves.start();
+        while (leaving.usage() != null) {
+          Thread.onSpinWait();
+        }
+        TenantAccess next = access(WEB, 2);
+        makePool(next);
+        leaves.join();
+        assertThat(next.grant())
+            .as("round %s", round)
+            .extracting(CoordinatorView.Tenant::fallbackSlots)
+            .isEqualTo(2);
+        last = next;
+      }
+    }
 
     @Test
     void the_member_leaves_when_the_last_data_source_does() throws Exception {
