@@ -140,6 +140,7 @@ public final class Coordinator {
   public void lead(long serverEpoch, long now) {
     epoch = Math.max(serverEpoch, Math.max(epoch, namedEpoch) + 1);
     namedIsOver = false;
+    raisesPossible = false;
     leader = null;
     learnsUntilNanos = now + leaseNanos;
     phase = settings.learns() ? CoordinatorPhase.LEARNING : CoordinatorPhase.SERVING;

@@ -71,6 +71,18 @@ class CoordinatorTermsTest {
     }
 
     @Test
+    void a_raise_that_was_possible_before_asks_for_no_looks_while_learning() {
+      restart();
+      scene.live(Scene.LEASE);
+      scene.member("new").wants(WORKER, 1);
+      assertThat(scene.coordinator.nextLookNanos(scene.now())).isEqualTo(scene.now());
+      scene.coordinator.lead(Scene.EPOCH + 2, scene.now());
+      scene.look();
+      assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.LEARNING);
+      assertThat(scene.coordinator.nextLookNanos(scene.now())).isGreaterThan(scene.now());
+    }
+
+    @Test
     void a_lost_lock_starts_a_new_term_with_the_ledger_kept() {
       Scene serving = Scene.serving(4, PolicyBooks.withDefault());
       Participant a = serving.member("a").wants(WEB, 4);
