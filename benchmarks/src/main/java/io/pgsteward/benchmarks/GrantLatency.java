@@ -27,7 +27,10 @@ public final class GrantLatency {
 
   private GrantLatency() {}
 
-  /** Takes the number of rounds; 4 when left out. */
+  /**
+   * Takes the number of rounds; 4 when left out. As many rounds before them warm both processes up:
+   * a coordinator in production is not a JVM that was started a moment ago.
+   */
   public static void main(String[] arguments) throws Exception {
     int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 4;
     // superuser_reserved_connections 3, the coordinator's session 1, margin 3
@@ -41,14 +44,14 @@ public final class GrantLatency {
         TimeUnit.SECONDS.sleep(4); // one lease of learning
         List<Double> free = new ArrayList<>();
         List<Double> reclaimed = new ArrayList<>();
-        for (int round = -1; round < rounds; round++) {
+        for (int round = -rounds; round < rounds; round++) {
           List<Double> keep = round < 0 ? new ArrayList<>() : free;
           try (PgStewardDataSource asking = dataSource(server, role, coordinator, "asking")) {
             keep.addAll(askOneByOne(asking));
           }
           TimeUnit.SECONDS.sleep(1);
         }
-        for (int round = -1; round < rounds; round++) {
+        for (int round = -rounds; round < rounds; round++) {
           List<Double> keep = round < 0 ? new ArrayList<>() : reclaimed;
           keep.addAll(askWhileAnotherHoldsAll(server, role, coordinator));
         }

@@ -1,6 +1,7 @@
 package io.pgsteward.jdbc.internal.pool;
 
 import java.sql.SQLException;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +54,10 @@ final class OpenBackoff {
   private long notBefore;
   private @Nullable SQLException lastFailure;
   private @Nullable Kind lastKind;
+
+  OpenBackoff() {
+    this(bound -> ThreadLocalRandom.current().nextLong(bound));
+  }
 
   /**
    * @param below a random number from 0 to below the argument

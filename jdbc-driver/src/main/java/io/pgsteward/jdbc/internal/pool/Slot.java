@@ -48,6 +48,9 @@ final class Slot {
   /** Written by the borrower when it gets and gives back: the thread that has it; 0: none. */
   long holderThread;
 
+  /** Owned by the borrower: the gate's tick when its use was last counted. */
+  int notedAt = -1;
+
   /** The gate's tick when it last came back; a hint for "the warmest". */
   int usedAt;
 

@@ -4,11 +4,7 @@ import io.pgsteward.jdbc.internal.pool.WaiterQueue.Waiter;
 import io.pgsteward.model.Ticker;
 import java.sql.SQLException;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
-import java.util.concurrent.locks.LockSupport;
-import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Consumer;
-import java.util.function.Predicate;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -24,13 +20,12 @@ import org.jspecify.annotations.Nullable;
  * connection itself may end at any time ({@link #closing}), which takes the slot away from its
  * borrower. Every other transition happens under the lock. The figures {@code opening}, {@code
  * open} and {@code closing} of {@link SlotTable} change with those transitions, so they are exact
- * under the lock; {@code inUse} follows the two lock-free ones and may be off by those that are
- * under way.
+ * under the lock.
  *
  * <h2>The short path</h2>
  *
  * With nobody waiting and nothing to close, {@link #tryTake} and {@link #giveBack} touch no lock:
- * one compare-and-set on the slot and one addition to {@code inUse} each. The flag {@code
+ * one compare-and-set on the slot each, and nothing that other threads write. The flag {@code
  * attention} says that this is not enough. It is raised, under the lock, before a thread looks for
  * idle slots a last time and parks; a returning thread looks at it after it has made its slot idle.
  * Both orders are sequentially consistent, so one of the two sees the other: either the waiting
@@ -60,14 +55,14 @@ import org.jspecify.annotations.Nullable;
  *
  * <h2>Locks</h2>
  *
- * One lock, held for arithmetic alone: threads are woken and work is done after it is released
- * ({@link SlotWork.Todo}). Public-looking methods take it, private ones are called with it.
+ * One lock, a {@link WorkLock}, held for arithmetic alone: threads are woken and work is done after
+ * it is released. Public-looking methods take it, private ones are called with it.
  */
 final class SlotGate {
 
-  private final ReentrantLock lock = new ReentrantLock();
   private final Ticker ticker;
   private final SlotWork work;
+  private final WorkLock lock;
   private final int cap;
   private final int maxWaiters;
   private final DemandMeter meter;
@@ -81,8 +76,7 @@ final class SlotGate {
 
   // All that follows is guarded by the lock.
   private final WaiterQueue waiters = new WaiterQueue();
-  private final OpenBackoff backoff =
-      new OpenBackoff(bound -> ThreadLocalRandom.current().nextLong(bound));
+  private final OpenBackoff backoff = new OpenBackoff();
   private int limit;
   private boolean closed;
   private @Nullable String refused;
@@ -91,6 +85,7 @@ final class SlotGate {
   SlotGate(Ticker ticker, SlotWork work, int limit, int cap, int maxWaiters) {
     this.ticker = ticker;
     this.work = work;
+    this.lock = new WorkLock(work);
     this.cap = cap;
     this.limit = Math.min(limit, cap);
     this.maxWaiters = maxWaiters;
@@ -109,7 +104,7 @@ final class SlotGate {
   void giveBack(Slot slot) {
     slot.holderThread = 0;
     if (attention) {
-      locked(todo -> place(slot, SlotState.IN_USE, todo));
+      lock.run(todo -> place(slot, SlotState.IN_USE, todo));
     } else if (table.putBack(slot) && attention) {
       settle();
     }
@@ -117,7 +112,7 @@ final class SlotGate {
 
   /** HikariCP's test of the connection has ended well. */
   void checked(Slot slot) {
-    locked(todo -> place(slot, SlotState.CHECKING, todo));
+    lock.run(todo -> place(slot, SlotState.CHECKING, todo));
   }
 
   /** Gives a slot in that open state to whom it belongs now. */
@@ -143,10 +138,7 @@ final class SlotGate {
   }
 
   private void hand(Slot slot, SlotWork.Todo todo) {
-    Waiter first = waiters.poll();
-    if (first == null) {
-      throw new IllegalStateException("nobody waits for " + slot);
-    }
+    Waiter first = Objects.requireNonNull(waiters.poll(), "nobody waits");
     first.serve(slot);
     todo.wake(first.thread);
   }
@@ -165,20 +157,14 @@ final class SlotGate {
    * @param again whether the waiter had its turn before and goes to the head of the queue
    */
   void await(Waiter waiter, long deadline, boolean again) {
-    locked(todo -> enlist(waiter, again, todo));
-    while (!waiter.isDone()) {
-      if (Thread.interrupted()) {
-        long waited = ticker.nanos() - waiter.since;
-        leave(waiter, () -> new BorrowFailure.Interrupted(waited));
-        Thread.currentThread().interrupt();
-        return;
-      }
-      long now = ticker.nanos();
-      if (deadline - now <= 0) {
-        leave(waiter, () -> timedOut(now - waiter.since));
-        return;
-      }
-      LockSupport.parkNanos(this, deadline - now);
+    lock.run(todo -> enlist(waiter, again, todo));
+    WaiterQueue.End end = waiter.park(ticker, deadline);
+    long waited = ticker.nanos() - waiter.since;
+    if (end == WaiterQueue.End.INTERRUPTED) {
+      leave(waiter, () -> new BorrowFailure.Interrupted(waited));
+      Thread.currentThread().interrupt();
+    } else if (end == WaiterQueue.End.LATE) {
+      leave(waiter, () -> timedOut(waited));
     }
   }
 
@@ -189,7 +175,7 @@ final class SlotGate {
 
   /** Ends a wait in vain, unless it was served or failed in the last moment. */
   private void leave(Waiter waiter, Supplier<BorrowFailure> why) {
-    locked(
+    lock.run(
         todo -> {
           if (waiter.isQueued()) {
             waiters.remove(waiter);
@@ -219,11 +205,13 @@ final class SlotGate {
       waiter.fail(new BorrowFailure.TooManyWaiters(usageNow(PoolUsage.Counters.NONE), maxWaiters));
       publishAttention();
     } else {
-      int level = level();
-      meter.raise(level);
-      if (meter.mustTell(level)) {
-        todo.demandRose();
-      }
+      tellOfDemand(meter.at(ticker.nanos(), level()), todo);
+    }
+  }
+
+  private void tellOfDemand(int demand, SlotWork.Todo todo) {
+    if (meter.mustTell(demand)) {
+      todo.demandRose();
     }
   }
 
@@ -236,7 +224,7 @@ final class SlotGate {
 
   /** An opening has succeeded. */
   void opened(Slot slot) {
-    locked(
+    lock.run(
         todo -> {
           if (slot.state() != SlotState.OPENING) {
             return;
@@ -262,12 +250,11 @@ final class SlotGate {
    *     is closing
    */
   void openFailed(Slot slot, SQLException failure, boolean nothingLeft) {
-    locked(
-        todo -> {
+    decide(
+        () -> {
           long now = ticker.nanos();
           table.failOpening(slot, nothingLeft ? SlotState.EMPTY : SlotState.CLOSING, now);
           backoff.failed(failure, OpenBackoff.Kind.of(failure), now);
-          settle(todo);
         });
   }
 
@@ -278,7 +265,7 @@ final class SlotGate {
    * @return whether it was not yet ready
    */
   boolean closing(Slot slot, SQLException setupFailure) {
-    return ask(
+    return lock.ask(
         todo -> {
           boolean opening = table.end(slot) == SlotState.OPENING;
           if (opening) {
@@ -291,11 +278,7 @@ final class SlotGate {
 
   /** The closing slot's backend is gone. */
   void gone(Slot slot) {
-    locked(
-        todo -> {
-          table.empty(slot, ticker.nanos());
-          settle(todo);
-        });
+    decide(() -> table.empty(slot, ticker.nanos()));
   }
 
   /**
@@ -304,7 +287,7 @@ final class SlotGate {
    * @return whether the slot was still the borrower's
    */
   boolean checking(Slot slot, PhysicalConnection physical) {
-    return ask(todo -> slot.physical == physical && table.beginCheck(slot));
+    return lock.ask(todo -> slot.physical == physical && table.beginCheck(slot));
   }
 
   // ------------------------------------------------------------------ what the owner decides
@@ -334,7 +317,7 @@ final class SlotGate {
   }
 
   private void decide(Runnable what) {
-    locked(
+    lock.run(
         todo -> {
           what.run();
           settle(todo);
@@ -346,9 +329,8 @@ final class SlotGate {
     serveFromIdle(todo);
     closeSurplus(todo);
     openForWaiters(todo);
-    if (!awake && isActive()) {
-      awake = true;
-      todo.awake();
+    if (isActive()) {
+      awaken(todo);
     }
     publishAttention();
   }
@@ -357,10 +339,17 @@ final class SlotGate {
     return !waiters.isEmpty() || table.inUse() + table.opening() + table.closing() > 0;
   }
 
-  /** Demand has reached a new peak on the short path. */
+  /** Demand has reached a new peak on the short path, perhaps already past: a tick will know. */
   private void wakeUp() {
     if (!awake) {
-      settle();
+      lock.run(this::awaken);
+    }
+  }
+
+  private void awaken(SlotWork.Todo todo) {
+    if (!awake) {
+      awake = true;
+      todo.awake();
     }
   }
 
@@ -392,7 +381,7 @@ final class SlotGate {
   }
 
   private void serveFromIdle(SlotWork.Todo todo) {
-    while (!waiters.isEmpty() && !isSurplus() && table.mayHaveIdle()) {
+    while (!waiters.isEmpty() && !isSurplus()) {
       Slot slot = table.takeWarmest();
       if (slot == null) {
         return;
@@ -441,29 +430,6 @@ final class SlotGate {
     }
   }
 
-  // ------------------------------------------------------------------ lock and work
-
-  private void locked(Consumer<SlotWork.Todo> what) {
-    ask(
-        todo -> {
-          what.accept(todo);
-          return true;
-        });
-  }
-
-  private boolean ask(Predicate<SlotWork.Todo> what) {
-    SlotWork.Todo todo = new SlotWork.Todo();
-    boolean answer;
-    lock.lock();
-    try {
-      answer = what.test(todo);
-    } finally {
-      lock.unlock();
-    }
-    todo.run(work);
-    return answer;
-  }
-
   // ------------------------------------------------------------------ looking
 
   /**
@@ -473,14 +439,13 @@ final class SlotGate {
    *     {@link SlotWork#awake}
    */
   boolean tick() {
-    return ask(
+    return lock.ask(
         todo -> {
           table.tick();
-          int demand = meter.at(ticker.nanos(), level());
-          if (meter.mustTell(demand)) {
-            todo.demandRose();
-          }
           settle(todo);
+          awake = false; // before demand is read: a peak that comes later wakes the gate again
+          int demand = meter.at(ticker.nanos(), level());
+          tellOfDemand(demand, todo);
           awake = demand > 0 || isActive();
           return awake;
         });
@@ -488,34 +453,22 @@ final class SlotGate {
 
   /** Whether somebody waits or something is held, so that {@link #tick} is needed. */
   boolean isAwake() {
-    lock.lock();
-    try {
-      return awake;
-    } finally {
-      lock.unlock();
-    }
+    return lock.ask(todo -> awake);
   }
 
   /** The figures, all of one moment. */
   PoolUsage usage(PoolUsage.Counters counters) {
-    lock.lock();
-    try {
-      return usageNow(counters);
-    } finally {
-      lock.unlock();
-    }
+    return lock.read(() -> usageNow(counters));
   }
 
   /** As {@link #usage}, for a report: a rise above this demand is called out. */
   PoolUsage report(PoolUsage.Counters counters) {
-    lock.lock();
-    try {
-      PoolUsage usage = usageNow(counters);
-      meter.told(usage.demand());
-      return usage;
-    } finally {
-      lock.unlock();
-    }
+    return lock.read(
+        () -> {
+          PoolUsage usage = usageNow(counters);
+          meter.told(usage.demand());
+          return usage;
+        });
   }
 
   private PoolUsage usageNow(PoolUsage.Counters counters) {
@@ -536,22 +489,12 @@ final class SlotGate {
 
   /** Gives up empty slots that were not used for that long. */
   List<Slot> dropUnused(long nanos) {
-    lock.lock();
-    try {
-      return table.drop(ticker.nanos(), nanos);
-    } finally {
-      lock.unlock();
-    }
+    return lock.read(() -> table.drop(ticker.nanos(), nanos));
   }
 
   /** Fails if the figures contradict each other. */
   void checkInvariants() {
-    lock.lock();
-    try {
-      table.checkInvariants();
-      waiters.checkInvariants();
-    } finally {
-      lock.unlock();
-    }
+    lock.run(todo -> table.checkInvariants());
+    lock.run(todo -> waiters.checkInvariants());
   }
 }

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,11 +12,20 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>Thread-safety: {@link #take}, {@link #putBack} and the readers that say so need no lock;
  * everything else is called under the gate's lock, under which {@code opening}, {@code open} and
- * {@code closing} are exact. {@code inUse} follows the lock-free changes.
+ * {@code closing} are exact.
+ *
+ * <p>How many slots are in use is not kept but counted when somebody asks. A figure that every
+ * borrow and every return wrote would be the one memory cell that all threads of the application
+ * fight for. The demand meter, which wants its maximum, is told at the first use of each slot after
+ * a tick, at every {@value #NOTE_EVERY}th borrow of a slot, and by the gate when a thread finds no
+ * idle one; a peak that lies between these for less than a tick may be missed.
  */
 final class SlotTable {
 
   private static final int AFFINITIES = 64;
+
+  /** A power of two. */
+  private static final int NOTE_EVERY = 64;
 
   /** An opening that lasts longer does not count any more as help for a waiting thread. */
   private static final long SLOW_OPENING_NANOS = TimeUnit.SECONDS.toNanos(1);
@@ -34,8 +42,6 @@ final class SlotTable {
   /** Hints without any promise: the slot that a thread of that number had last. */
   private final @Nullable Slot[] affinity = new Slot[AFFINITIES];
 
-  private final AtomicInteger inUse = new AtomicInteger();
-
   /** The age of a return, for "the warmest", without reading a clock. */
   private volatile int ticks;
 
@@ -45,8 +51,8 @@ final class SlotTable {
   private int nextIndex;
 
   /**
-   * @param meter is told of every rise of the number in use
-   * @param onRise run without a lock when {@link #take} brings that number to a new peak
+   * @param meter is told how many are in use
+   * @param onRise run without a lock when {@link #take} finds that number at a new peak
    */
   SlotTable(DemandMeter meter, Runnable onRise) {
     this.meter = meter;
@@ -62,28 +68,23 @@ final class SlotTable {
     if (slot == null
         || slot.state() != SlotState.IDLE
         || !slot.transition(SlotState.IDLE, SlotState.IN_USE)) {
-      slot = transitionWarmest();
+      slot = takeWarmest();
       if (slot == null) {
         return null;
       }
       affinity[place] = slot;
     }
-    if (meter.raise(inUse.incrementAndGet())) {
-      onRise.run();
+    if (slot.notedAt != ticks || (slot.borrows & (NOTE_EVERY - 1)) == 0) {
+      slot.notedAt = ticks;
+      if (meter.raise(inUse())) {
+        onRise.run();
+      }
     }
     return slot;
   }
 
-  /** As {@link #take}, for another thread. */
+  /** The warmest idle slot, now {@link SlotState#IN_USE}, for any thread. */
   @Nullable Slot takeWarmest() {
-    Slot slot = transitionWarmest();
-    if (slot != null) {
-      meter.raise(inUse.incrementAndGet());
-    }
-    return slot;
-  }
-
-  private @Nullable Slot transitionWarmest() {
     while (true) {
       Slot warmest = null;
       for (Slot slot : slots) {
@@ -105,11 +106,7 @@ final class SlotTable {
    */
   boolean putBack(Slot slot) {
     slot.usedAt = ticks;
-    if (!slot.transition(SlotState.IN_USE, SlotState.IDLE)) {
-      return false;
-    }
-    inUse.decrementAndGet();
-    return true;
+    return slot.transition(SlotState.IN_USE, SlotState.IDLE);
   }
 
   /** The slots in any state. */
@@ -117,8 +114,15 @@ final class SlotTable {
     return List.of(slots);
   }
 
+  /** Slots in use now, counted one by one while others change. */
   int inUse() {
-    return inUse.get();
+    int inUse = 0;
+    for (Slot slot : slots) {
+      if (slot.state() == SlotState.IN_USE) {
+        inUse++;
+      }
+    }
+    return inUse;
   }
 
   /** Whether the calling thread has one of the connections. */
@@ -149,11 +153,6 @@ final class SlotTable {
   /** Connections that may exist at PostgreSQL. */
   int held() {
     return opening + open + closing;
-  }
-
-  /** Whether some slot may be idle; a slot that is just being taken or put back counts. */
-  boolean mayHaveIdle() {
-    return inUse.get() < open;
   }
 
   @SuppressWarnings("NonAtomicVolatileUpdate") // written under the lock alone
@@ -229,9 +228,6 @@ final class SlotTable {
     slot.usedAt = ticks;
     opening--;
     count(next, 1);
-    if (next == SlotState.IN_USE) {
-      meter.raise(inUse.incrementAndGet());
-    }
   }
 
   /**
@@ -258,9 +254,6 @@ final class SlotTable {
   boolean beginClosing(Slot slot, SlotState from) {
     if (!slot.transition(from, SlotState.CLOSING)) {
       return false;
-    }
-    if (from == SlotState.IN_USE) {
-      inUse.decrementAndGet();
     }
     count(from, -1);
     closing++;
@@ -313,11 +306,7 @@ final class SlotTable {
    * @return false if the slot is not the borrower's any more
    */
   boolean beginCheck(Slot slot) {
-    if (!slot.transition(SlotState.IN_USE, SlotState.CHECKING)) {
-      return false;
-    }
-    inUse.decrementAndGet();
-    return true;
+    return slot.transition(SlotState.IN_USE, SlotState.CHECKING);
   }
 
   /** Gives up empty slots that were not used for that long. */
@@ -341,7 +330,7 @@ final class SlotTable {
   /** What the slots add to the figures of a pool. */
   PoolUsage usage(
       int limit, int demand, int waiting, long longestWait, PoolUsage.Counters counters) {
-    int used = Math.min(open, Math.max(0, inUse.get()));
+    int used = inUse();
     return new PoolUsage(
         limit,
         demand,

@@ -1,5 +1,7 @@
 package io.pgsteward.jdbc.internal.pool;
 
+import io.pgsteward.model.Ticker;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -7,6 +9,15 @@ import org.jspecify.annotations.Nullable;
  * from the head. Guarded by the gate's lock, except for the outcome of a waiter.
  */
 final class WaiterQueue {
+
+  /** How a thread's wait ended. */
+  enum End {
+    /** It was served, or told why not. */
+    DONE,
+    INTERRUPTED,
+    /** The deadline has passed. */
+    LATE
+  }
 
   /** One thread's wait. A waiter that was served in vain may be queued again, at the head. */
   static final class Waiter {
@@ -43,6 +54,21 @@ final class WaiterQueue {
 
     void findPoolExhausted() {
       exhausted = true;
+    }
+
+    /** Parks the calling thread, which must be the waiter's own; clears its interrupt. */
+    End park(Ticker ticker, long deadline) {
+      while (!isDone()) {
+        if (Thread.interrupted()) {
+          return End.INTERRUPTED;
+        }
+        long left = deadline - ticker.nanos();
+        if (left <= 0) {
+          return End.LATE;
+        }
+        LockSupport.parkNanos(this, left);
+      }
+      return End.DONE;
     }
 
     boolean isDone() {

@@ -44,6 +44,10 @@ final class HttpCoordinatorClient implements CoordinatorClient {
   private static final int LONGEST_QUOTE = 200;
 
   private final OkHttpClient http;
+
+  /** {@code http} with the time-outs of the last call; belongs to the thread that makes calls. */
+  private OkHttpClient timed;
+
   private final Addresses addresses;
   private final @Nullable String authorization;
   private volatile boolean closed;
@@ -64,6 +68,7 @@ final class HttpCoordinatorClient implements CoordinatorClient {
             .protocols(List.of(Protocol.HTTP_1_1))
             .connectionPool(new ConnectionPool(1, 1, TimeUnit.MINUTES))
             .build();
+    this.timed = http;
   }
 
   private static HttpUrl url(URI coordinator) {
@@ -91,14 +96,22 @@ final class HttpCoordinatorClient implements CoordinatorClient {
     if (authorization != null) {
       post.header("Authorization", authorization);
     }
-    Call call =
-        http.newBuilder()
-            .connectTimeout(connectTimeout)
-            .readTimeout(readTimeout)
-            .callTimeout(readTimeout.plus(connectTimeout))
-            .build()
-            .newCall(post.build());
-    return new HttpCall(call, address);
+    return new HttpCall(within(readTimeout, connectTimeout).newCall(post.build()), address);
+  }
+
+  /** The client with these time-outs, which are the same from call to call but for few. */
+  private OkHttpClient within(Duration read, Duration connect) {
+    Duration whole = read.plus(connect);
+    if (timed.readTimeoutMillis() != read.toMillis()
+        || timed.callTimeoutMillis() != whole.toMillis()) {
+      timed =
+          http.newBuilder()
+              .connectTimeout(connect)
+              .readTimeout(read)
+              .callTimeout(whole)
+              .build();
+    }
+    return timed;
   }
 
   @Override

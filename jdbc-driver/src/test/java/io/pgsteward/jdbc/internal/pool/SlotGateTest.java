@@ -385,6 +385,50 @@ class SlotGateTest {
     }
 
     @Test
+    void a_burst_counts_though_it_is_over_when_the_tick_comes() throws Exception {
+      opened(3);
+      pass(5_000);
+      gate.tick();
+      assertThat(usage().demand()).isZero();
+      List<Slot> burst = new ArrayList<>();
+      for (int i = 0; i < 3; i++) {
+        burst.add(Objects.requireNonNull(gate.tryTake()));
+      }
+      burst.forEach(gate::giveBack);
+      pass(250);
+      gate.tick();
+      assertThat(usage().demand()).isEqualTo(3);
+    }
+
+    @Test
+    void what_is_held_together_counts_by_the_next_tick_at_the_latest() throws Exception {
+      List<Slot> slots = opened(2);
+      pass(5_000);
+      gate.tick();
+      slots.forEach(slot -> slot.borrows = 1);
+      for (int i = 0; i < 2; i++) {
+        gate.giveBack(Objects.requireNonNull(gate.tryTake()));
+      }
+      assertThat(usage().demand()).isEqualTo(1);
+      assertThat(gate.tryTake()).isNotNull();
+      assertThat(gate.tryTake()).isNotNull();
+      gate.tick();
+      assertThat(usage().demand()).isEqualTo(2);
+      slots.forEach(gate::giveBack);
+    }
+
+    @Test
+    void a_peak_between_two_ticks_wakes_a_gate_that_has_gone_to_sleep() throws Exception {
+      opened(1);
+      pass(2_000);
+      assertThat(gate.tick()).isFalse();
+      int before = asked.awake.get();
+      gate.giveBack(Objects.requireNonNull(gate.tryTake()));
+      assertThat(asked.awake).hasValue(before + 1);
+      assertThat(gate.tick()).isTrue();
+    }
+
+    @Test
     void empty_slots_are_given_up_after_a_while() throws Exception {
       List<Slot> slots = opened(2);
       gate.limit(0);
