@@ -8,133 +8,25 @@ import com.zaxxer.hikari.HikariDataSource;
 import io.pgsteward.testing.Await;
 import io.pgsteward.testing.FaultProxy;
 import io.pgsteward.testing.JvmProcess;
-import io.pgsteward.testing.NoThreadsLeft;
-import io.pgsteward.testing.PostgresServer;
-import io.pgsteward.testing.TestPostgres;
-import io.pgsteward.testing.TestRole;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.sql.Connection;
 import java.sql.DriverManager;
-import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.sql.SQLNonTransientConnectionException;
-import java.sql.SQLTransientConnectionException;
 import java.sql.Statement;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
-import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.extension.ExtendWith;
 import org.postgresql.PGConnection;
 import org.postgresql.copy.CopyManager;
 import org.postgresql.core.BaseConnection;
 
 /** The driver as an application uses it, against PostgreSQL. */
-@Tag("postgres")
-@ExtendWith(NoThreadsLeft.class)
-class EndToEndTest {
-
-  private final PostgresServer server = TestPostgres.shared();
-  private final List<AutoCloseable> opened = new ArrayList<>();
-  private TestRole role;
-  private String database;
-
-  @BeforeEach
-  void makeTenant() throws SQLException {
-    role = server.createRole("app");
-    database = server.createDatabase("shop");
-  }
-
-  @AfterEach
-  void closeAll() throws Exception {
-    for (AutoCloseable each : opened) {
-      each.close();
-    }
-    PgStewardDriver.closeAll();
-  }
-
-  private <T extends AutoCloseable> T opened(T closeable) {
-    opened.add(closeable);
-    return closeable;
-  }
-
-  private String url(String parameters) {
-    return "jdbc:pgsteward://" + server.host() + ":" + server.port() + "/" + database + parameters;
-  }
-
-  private PgStewardConfig.Builder settings() {
-    return PgStewardConfig.builder()
-        .jdbcUrl(url(""))
-        .username(role.name())
-        .password(role.password())
-        .connectionTimeout(Duration.ofSeconds(20));
-  }
-
-  private PgStewardDataSource dataSource(PgStewardConfig.Builder settings) {
-    return opened(new PgStewardDataSource(settings.build()));
-  }
-
-  private static int one(Connection connection) throws SQLException {
-    try (Statement statement = connection.createStatement();
-        ResultSet rows = statement.executeQuery("SELECT 1")) {
-      rows.next();
-      return rows.getInt(1);
-    }
-  }
-
-  /** Backends of the role that serve the application, seen by a superuser. */
-  private int backends() throws SQLException {
-    try (Connection connection = server.connect();
-        PreparedStatement statement =
-            connection.prepareStatement(
-                "SELECT count(*) FROM pg_stat_activity WHERE usename = ? AND datname = ?"
-                    + " AND application_name LIKE '%pgsteward-%'")) {
-      statement.setString(1, role.name());
-      statement.setString(2, database);
-      try (ResultSet rows = statement.executeQuery()) {
-        rows.next();
-        return rows.getInt(1);
-      }
-    }
-  }
-
-  private void awaitBackends(int count) throws InterruptedException {
-    Await.until(
-        count + " backends",
-        () -> {
-          try {
-            return backends() == count;
-          } catch (SQLException e) {
-            throw new IllegalStateException(e);
-          }
-        });
-  }
-
-  private static long threadsOfOurs() {
-    return Thread.getAllStackTraces().keySet().stream()
-        .filter(thread -> thread.getName().startsWith("pgsteward-"))
-        .count();
-  }
-
-  private static String unusedCoordinator() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return "http://127.0.0.1:" + socket.getLocalPort();
-    }
-  }
+class EndToEndTest extends DriverOnPostgres {
 
   @Nested
   class A_data_source {
@@ -302,84 +194,6 @@ class EndToEndTest {
   }
 
   @Nested
-  class What_cannot_heal {
-
-    @Test
-    void a_wrong_password_is_one_clear_error_and_no_login_storm() throws Exception {
-      FaultProxy proxy = opened(FaultProxy.before(server));
-      PgStewardDataSource dataSource =
-          dataSource(
-              settings()
-                  .jdbcUrl("jdbc:pgsteward://127.0.0.1:" + proxy.port() + "/" + database)
-                  .coordinator(unusedCoordinator())
-                  .password("hush"));
-      ExecutorService threads = Executors.newFixedThreadPool(16);
-      try {
-        List<Future<SQLException>> errors = new ArrayList<>();
-        for (int i = 0; i < 16; i++) {
-          errors.add(
-              threads.submit(
-                  () -> catchThrowableOfType(SQLException.class, dataSource::getConnection)));
-        }
-        for (Future<SQLException> each : errors) {
-          SQLException error = each.get();
-          assertThat((Throwable) error)
-              .isInstanceOf(SQLNonTransientConnectionException.class)
-              .hasMessageContainingAll(role.name() + "@" + database, "password authentication")
-              .message()
-              .doesNotContain("hush");
-          assertThat(error.getSQLState()).isEqualTo("28P01");
-        }
-      } finally {
-        threads.shutdownNow();
-      }
-      System.out.println("16 threads with a wrong password: " + proxy.accepted() + " logins");
-      assertThat(proxy.accepted()).as("attempts to log in").isLessThanOrEqualTo(16);
-    }
-
-    @Test
-    void a_missing_password_is_said() throws Exception {
-      PgStewardDataSource dataSource =
-          dataSource(settings().coordinator(unusedCoordinator()).password(null));
-      long start = System.nanoTime();
-      SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
-      long millis = (System.nanoTime() - start) / 1_000_000;
-      System.out.println("no password: told after " + millis + " ms: " + error.getMessage());
-      assertThat((Throwable) error)
-          .isInstanceOf(SQLNonTransientConnectionException.class)
-          .hasMessageContaining("password");
-      assertThat(millis).isLessThan(10_000);
-    }
-
-    @Test
-    void a_missing_database_is_named() throws Exception {
-      PgStewardDataSource dataSource =
-          dataSource(
-              settings()
-                  .coordinator(unusedCoordinator())
-                  .jdbcUrl("jdbc:pgsteward://" + server.host() + ":" + server.port() + "/nowhere"));
-      SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
-      assertThat(error.getSQLState()).isEqualTo("3D000");
-      assertThat((Throwable) error).hasMessageContaining("\"nowhere\" does not exist");
-    }
-
-    @Test
-    void a_tenant_that_the_coordinator_refuses_hears_its_reason() throws Exception {
-      GrantingCoordinator coordinator =
-          opened(
-              new GrantingCoordinator(
-                  new GrantingCoordinator.Answer(0, 0, null, 0, 97, "no entry matches it")));
-      PgStewardDataSource dataSource =
-          dataSource(settings().coordinator(coordinator.url()).fallbackSlots(0));
-      SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
-      assertThat((Throwable) error)
-          .isInstanceOf(SQLNonTransientConnectionException.class)
-          .hasMessageContaining("no entry matches it");
-      assertThat(error.getSQLState()).isEqualTo("08004");
-    }
-  }
-
-  @Nested
   class Several_hosts {
 
     @Test
@@ -427,82 +241,6 @@ class EndToEndTest {
         assertThat(one(connection)).isEqualTo(1);
         assertThat(connection.unwrap(PGConnection.class).getBackendPID()).isPositive();
       }
-    }
-  }
-
-  @Nested
-  class Without_a_coordinator {
-
-    @Test
-    void a_process_has_its_fallback_slots() throws Exception {
-      PgStewardDataSource dataSource =
-          dataSource(
-              settings()
-                  .coordinator(unusedCoordinator())
-                  .connectionTimeout(Duration.ofMillis(1500)));
-      try (Connection first = dataSource.getConnection();
-          Connection second = dataSource.getConnection()) {
-        assertThat(one(first) + one(second)).isEqualTo(2);
-        NoSlotException error =
-            catchThrowableOfType(NoSlotException.class, dataSource::getConnection);
-        assertThat(error.limit()).isEqualTo(FullLimit.MEMBER_GRANT);
-        assertThat((Throwable) error)
-            .hasMessageContainingAll(
-                "all 2 slots of this process are taken",
-                "without its coordinator",
-                "not usable",
-                "already holds a connection of the tenant");
-      }
-    }
-
-    @Test
-    void that_takes_its_token_a_process_has_them_at_once() throws Exception {
-      GrantingCoordinator coordinator =
-          opened(new GrantingCoordinator(new GrantingCoordinator.Answer(9, 9, null, 9, 97, null)));
-      coordinator.refuseTokens();
-      PgStewardDataSource dataSource = dataSource(settings().coordinator(coordinator.url()));
-      long start = System.nanoTime();
-      dataSource.getConnection().close();
-      long millis = (System.nanoTime() - start) / 1_000_000;
-      System.out.println("token refused: first connection after " + millis + " ms");
-      assertThat(millis).isLessThan(4_000);
-    }
-
-    @Test
-    void and_without_postgresql_a_borrower_ends_at_its_timeout() throws Exception {
-      FaultProxy postgres = opened(FaultProxy.before(server));
-      FaultProxy coordinator = opened(FaultProxy.before("127.0.0.1", server.port()));
-      postgres.stall();
-      coordinator.stall();
-      PgStewardDataSource dataSource =
-          dataSource(
-              settings()
-                  .jdbcUrl("jdbc:pgsteward://127.0.0.1:" + postgres.port() + "/" + database)
-                  .coordinator("http://127.0.0.1:" + coordinator.port())
-                  .connectionTimeout(Duration.ofMillis(2000)));
-      for (int i = 0; i < 4; i++) {
-        long start = System.nanoTime();
-        SQLException error = catchThrowableOfType(SQLException.class, dataSource::getConnection);
-        long millis = (System.nanoTime() - start) / 1_000_000;
-        System.out.println(
-            "black hole: getConnection ended after "
-                + millis
-                + " ms of 2000: "
-                + error.getMessage());
-        assertThat((Throwable) error).isInstanceOf(SQLTransientConnectionException.class);
-        if (i == 3) { // the first ones may still have hoped for the coordinator
-          assertThat(error.getSQLState()).isEqualTo("08001");
-        }
-        assertThat(millis).isBetween(1_990L, 4_000L);
-      }
-      long start = System.nanoTime();
-      dataSource.close();
-      System.out.println(
-          "black hole: close took " + (System.nanoTime() - start) / 1_000_000 + " ms");
-      postgres.close();
-      coordinator.close();
-      // What PostgreSQL has not confirmed is watched for some seconds more.
-      Await.until("no thread is left", () -> threadsOfOurs() == 0);
     }
   }
 

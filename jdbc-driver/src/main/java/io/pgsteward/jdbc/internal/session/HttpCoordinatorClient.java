@@ -105,11 +105,7 @@ final class HttpCoordinatorClient implements CoordinatorClient {
     if (timed.readTimeoutMillis() != read.toMillis()
         || timed.callTimeoutMillis() != whole.toMillis()) {
       timed =
-          http.newBuilder()
-              .connectTimeout(connect)
-              .readTimeout(read)
-              .callTimeout(whole)
-              .build();
+          http.newBuilder().connectTimeout(connect).readTimeout(read).callTimeout(whole).build();
     }
     return timed;
   }
