@@ -116,17 +116,19 @@ final class LingeringSocket extends Socket {
     } catch (SocketTimeoutException e) {
       return false;
     } catch (IOException e) {
-      // A reset, or an end that TLS has read already: PostgreSQL's end no longer exists. A route
-      // that is lost, or our own close by abandon(), says nothing about the backend.
-      return !plain.isClosed() && !isLostRoute(e);
+      return !plain.isClosed() && saysThatTheOtherEndIsGone(e);
     }
   }
 
-  private static boolean isLostRoute(IOException e) {
+  /**
+   * After a reset, or after an end that TLS has read already, PostgreSQL's end no longer exists.
+   * Anything else, such as a route that is lost or our own close by {@link #abandon}, says nothing
+   * about the backend. These two texts are the JDK's own; those of the operating system come in the
+   * language of the machine.
+   */
+  static boolean saysThatTheOtherEndIsGone(IOException e) {
     String message = String.valueOf(e.getMessage());
-    return message.contains("route")
-        || message.contains("unreachable")
-        || message.contains("timed out");
+    return message.equals("Connection reset") || message.equals("Socket input is shutdown");
   }
 
   private void closePlain() {

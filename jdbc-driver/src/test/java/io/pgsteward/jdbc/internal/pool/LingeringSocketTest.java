@@ -11,6 +11,10 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
+import java.time.Duration;
+import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -19,6 +23,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @Timeout(60)
 class LingeringSocketTest {
@@ -122,6 +128,21 @@ class LingeringSocketTest {
       assertThat(wires.gone()).isTrue();
     }
 
+    @ParameterizedTest
+    @CsvSource({
+      "Connection reset, true",
+      "Socket input is shutdown, true",
+      "No route to host, false",
+      "Keine Route zum Zielrechner, false",
+      "Network is unreachable (Read failed), false",
+      "Connection timed out, false",
+      "Socket closed, false"
+    })
+    void only_what_the_jdk_itself_says_of_an_end_means_gone(String message, boolean gone) {
+      assertThat(LingeringSocket.saysThatTheOtherEndIsGone(new SocketException(message)))
+          .isEqualTo(gone);
+    }
+
     @Test
     void closing_a_stream_closes_the_socket_with_the_wait() throws Exception {
       Wires wires = wires(LONG, SHORT);
@@ -182,12 +203,33 @@ class LingeringSocketTest {
     }
 
     @Test
+    void after_the_deadline_nothing_is_connected_any_more() throws Exception {
+      Wires wires = wires(-SHORT, LONG);
+      assertThatThrownBy(() -> connect(wires)).isInstanceOf(IOException.class);
+      server.setSoTimeout(100);
+      assertThatThrownBy(server::accept).isInstanceOf(SocketTimeoutException.class);
+    }
+
+    @Test
+    void the_deadline_counts_from_the_decision_to_open_whatever_time_has_passed_since() {
+      TenantPoolSettings settings =
+          TenantPoolSettings.builder("web@shop", "jdbc:stub:", new Properties())
+              .driver(new StubDriver())
+              .connectTimeout(Duration.ofSeconds(5))
+              .build();
+      long decided = 1_000;
+      Wires wires = new SlotOpener(settings, () -> decided + LONG).attempt(decided);
+      assertThat(wires.deadlineFor(InetSocketAddress.createUnresolved("a", 1)))
+          .isEqualTo(decided + TimeUnit.SECONDS.toNanos(5));
+    }
+
+    @Test
     void a_shorter_timeout_of_the_drivers_own_stays_in_force() throws Exception {
       Wires wires = wires(LONG, LONG);
       Socket socket = connect(wires);
       socket.setSoTimeout(50);
       assertThatThrownBy(() -> socket.getInputStream().read())
-          .isInstanceOf(java.net.SocketTimeoutException.class);
+          .isInstanceOf(SocketTimeoutException.class);
       assertThat(socket.getSoTimeout()).isEqualTo(50);
     }
 
