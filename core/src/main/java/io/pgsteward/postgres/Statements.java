@@ -89,5 +89,85 @@ final class Statements {
           OR (a.backend_type IS NULL AND a.usesysid IS NOT NULL)
       """;
 
+  /** The key under which changes of limits wait for each other: {@code pgstlimi}. */
+  static final long LIMITS_KEY = 0x7067_7374_6c69_6d69L;
+
+  /** Whether the schema that setup-sql makes is there and usable. */
+  static final String SCHEMA_USABLE =
+      """
+      SELECT coalesce(
+          has_schema_privilege(pg_catalog.to_regnamespace('pgsteward')::oid, 'USAGE'), false)
+      """;
+
+  /** Whether limits can be changed by the functions; whether by ALTER ROLE. */
+  static final String RIGHTS =
+      """
+      SELECT coalesce(has_function_privilege(
+               pg_catalog.to_regprocedure('pgsteward.set_connection_limits(name[],integer[])')::oid,
+               'EXECUTE'), false),
+             (r.rolcreaterole OR r.rolsuper) AND coalesce(has_table_privilege(
+               pg_catalog.to_regclass('pgsteward.adopted')::oid, 'INSERT'), false)
+        FROM pg_catalog.pg_roles r
+       WHERE r.rolname = session_user
+      """;
+
+  /** Every login role, when no limit can be changed. */
+  static final String ROLES =
+      """
+      SELECT r.rolname, r.rolsuper, r.rolconnlimit, false
+        FROM pg_catalog.pg_roles r
+       WHERE r.rolcanlogin
+       ORDER BY r.rolname
+      """;
+
+  /** Every login role; the function tells which ones it would change. */
+  static final String ROLES_BY_FUNCTION =
+      """
+      SELECT r.rolname, r.rolsuper, r.rolconnlimit, pgsteward.manages(r.rolname)
+        FROM pg_catalog.pg_roles r
+       WHERE r.rolcanlogin
+       ORDER BY r.rolname
+      """;
+
+  /**
+   * Every login role; before PostgreSQL 16 CREATEROLE alters every role but superusers and those
+   * with REPLICATION, from then on those with ADMIN.
+   */
+  static final String ROLES_BY_CREATEROLE =
+      """
+      SELECT r.rolname, r.rolsuper, r.rolconnlimit,
+             me.rolsuper OR (NOT r.rolsuper AND
+               CASE WHEN current_setting('server_version_num')::int >= 160000
+                    THEN pg_has_role(me.oid, r.oid, 'MEMBER WITH ADMIN OPTION')
+                    ELSE NOT r.rolreplication END)
+        FROM pg_catalog.pg_roles r
+        JOIN pg_catalog.pg_roles me ON me.rolname = session_user
+       WHERE r.rolcanlogin
+       ORDER BY r.rolname
+      """;
+
+  /** Limits from before the first change. */
+  static final String ADOPTED = "SELECT role, old_limit FROM pgsteward.adopted ORDER BY role";
+
+  /** Waits for any other change of limits of ours; ends with the transaction. */
+  static final String LOCK_LIMITS = "SELECT pg_catalog.pg_advisory_xact_lock(?)";
+
+  /** Sets limits in that order and remembers the old ones. */
+  static final String SET_BY_FUNCTION = "SELECT pgsteward.set_connection_limits(?, ?)";
+
+  /** Puts old limits back and forgets them. */
+  static final String RELEASE_BY_FUNCTION = "SELECT pgsteward.release_connection_limits(?)";
+
+  /** Remembers the limits that roles have before their first change. */
+  static final String ADOPT =
+      """
+      INSERT INTO pgsteward.adopted (role, old_limit)
+      SELECT r.rolname, r.rolconnlimit FROM pg_catalog.pg_roles r WHERE r.rolname = ANY (?)
+          ON CONFLICT DO NOTHING
+      """;
+
+  /** Forgets them again. */
+  static final String FORGET = "DELETE FROM pgsteward.adopted WHERE role = ANY (?)";
+
   private Statements() {}
 }
