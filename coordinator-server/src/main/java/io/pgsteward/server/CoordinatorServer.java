@@ -2,13 +2,13 @@ package io.pgsteward.server;
 
 import io.pgsteward.coordination.ControlLoop;
 import io.pgsteward.coordination.CoordinatorSettings;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.Ticker;
 import io.pgsteward.postgres.ConnectionSource;
 import io.pgsteward.postgres.LeaderSession;
 import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.postgres.PostgresLeaderSession;
-import io.pgsteward.server.config.Enforcement;
 import io.pgsteward.server.config.InstanceConfig;
 import io.pgsteward.server.config.ListenAddress;
 import io.pgsteward.server.config.ServerConfig;
@@ -22,6 +22,7 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -60,7 +61,8 @@ final class CoordinatorServer implements AutoCloseable {
                 address(config.listen()),
                 instance.agreed(),
                 config.lease(),
-                Ticker.system()));
+                Ticker.system(),
+                instance.enforcement() != EnforceMode.OFF));
   }
 
   /** How others are told to reach this coordinator. */
@@ -98,11 +100,11 @@ final class CoordinatorServer implements AutoCloseable {
               Ticker.system(),
               new InstanceLog(instance.id(), ready)));
       LOG.info(
-          "{}: PostgreSQL {} as {}; {}",
+          "{}: PostgreSQL {} as {}, enforce is {}",
           instance.id(),
           instance.server(),
           instance.user(),
-          protection(instance.enforcement()));
+          instance.enforcement().name().toLowerCase(Locale.ROOT));
     }
     try {
       lead(loops);
@@ -132,20 +134,7 @@ final class CoordinatorServer implements AutoCloseable {
         instance.margin(),
         instance.policies(),
         true,
-        protection(instance.enforcement()));
-  }
-
-  /** What protects the budget, in one sentence that needs no manual. */
-  static String protection(Enforcement enforcement) {
-    return switch (enforcement) {
-      case AUTO ->
-          "enforce is auto and this version sets no role limits: the ledger alone protects the budget,"
-              + " so members keep to their grants and anything else that logs in as a managed role"
-              + " is counted but not refused";
-      case OFF ->
-          "enforce is off: the ledger alone protects the budget, so members keep to their grants and"
-              + " anything else that logs in as a managed role is counted but not refused";
-    };
+        instance.enforcement());
   }
 
   /** All at once: one server that answers slowly must not delay the others. */

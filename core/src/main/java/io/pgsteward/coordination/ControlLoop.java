@@ -1,6 +1,6 @@
 package io.pgsteward.coordination;
 
-import io.pgsteward.budget.Budget;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.ledger.Ledger;
 import io.pgsteward.ledger.Member;
 import io.pgsteward.model.MemberId;
@@ -8,7 +8,6 @@ import io.pgsteward.model.Ticker;
 import io.pgsteward.postgres.LeaderSession;
 import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.postgres.Observation;
-import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.StatusResponse.InstanceStatus;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
@@ -41,6 +40,8 @@ public final class ControlLoop implements AutoCloseable {
   /** Looks asked for out of turn are at least this far apart. */
   private static final long LOOK_SPACING_NANOS = 5_000_000;
 
+  private static final String INSUFFICIENT_PRIVILEGE = "42501";
+
   private static final Duration CLOSE_WITHIN = Duration.ofSeconds(5);
   private static final long FIRST_RETRY_NANOS = 250_000_000;
   private static final long LONGEST_RETRY_NANOS = 5_000_000_000L;
@@ -59,9 +60,20 @@ public final class ControlLoop implements AutoCloseable {
 
     record LookFailed(Exception cause) implements Event {}
 
+    record LimitsSet(Map<String, Integer> limits) implements Event {}
+
+    record LimitsFailed(Map<String, Integer> limits, Exception cause) implements Event {}
+
     record Status(CompletableFuture<InstanceStatus> reply) implements Event {}
 
     record Close() implements Event {}
+  }
+
+  /** What the observer's thread is asked to do; one at a time. */
+  private sealed interface Job {
+    record Look() implements Job {}
+
+    record SetLimits(Map<String, Integer> limits) implements Job {}
   }
 
   /** A call that is kept open until something changes. */
@@ -72,7 +84,7 @@ public final class ControlLoop implements AutoCloseable {
   private final Ticker ticker;
   private final ControlLoopListener listener;
   private final LinkedBlockingQueue<Event> events = new LinkedBlockingQueue<>();
-  private final LinkedBlockingQueue<Boolean> lookRequests = new LinkedBlockingQueue<>(1);
+  private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
   private final Thread control;
   private final Thread observer;
   private final CompletableFuture<@Nullable Void> closed = new CompletableFuture<>();
@@ -83,15 +95,9 @@ public final class ControlLoop implements AutoCloseable {
   private final Coordinator coordinator;
   private final Map<MemberId, Parked> parked = new HashMap<>();
   private Event.@Nullable Led begun; // in this round
-  private boolean lookUnderWay;
+  private final Announcements told;
+  private boolean busy; // the observer has a job
   private long lookAskedNanos;
-  private @Nullable String lookFailure;
-  private boolean toldComplete = true;
-  private CoordinatorPhase toldPhase = CoordinatorPhase.STANDBY;
-  private long toldEpoch;
-  private @Nullable Budget toldBudget;
-  private int toldUnmet;
-  private int toldStrays;
 
   public ControlLoop(
       CoordinatorSettings settings,
@@ -103,6 +109,7 @@ public final class ControlLoop implements AutoCloseable {
     this.ticker = ticker;
     this.listener = listener;
     this.coordinator = new Coordinator(settings);
+    this.told = new Announcements(listener);
     this.control = thread("control", this::control);
     this.observer = thread("observe", this::observe);
   }
@@ -125,6 +132,7 @@ public final class ControlLoop implements AutoCloseable {
     try {
       events.add(new Event.Led(session.lead()));
       leads = true;
+      refuseWithoutLimits();
     } catch (SQLException e) {
       if (e instanceof LeadershipHeldException || !canHeal(e)) {
         session.close();
@@ -134,6 +142,18 @@ public final class ControlLoop implements AutoCloseable {
     }
     control.start();
     observer.start();
+  }
+
+  /** {@code enforce: required} is a promise that a start must not break. */
+  private void refuseWithoutLimits() throws SQLException {
+    if (settings.enforce() != EnforceMode.REQUIRED) {
+      return;
+    }
+    Observation.Roles roles = session.observe().roles();
+    String obstacle = roles == null ? null : Enforcer.obstacle(settings.policies(), roles);
+    if (obstacle != null) {
+      throw new SQLException("enforce is required, but " + obstacle, INSUFFICIENT_PRIVILEGE);
+    }
   }
 
   private static boolean canHeal(SQLException e) {
@@ -207,7 +227,12 @@ public final class ControlLoop implements AutoCloseable {
     long retry = FIRST_RETRY_NANOS;
     while (!closing) {
       try {
-        if (lookRequests.poll(100, TimeUnit.MILLISECONDS) == null) {
+        Job job = jobs.poll(100, TimeUnit.MILLISECONDS);
+        if (job == null) {
+          continue;
+        }
+        if (job instanceof Job.SetLimits set) {
+          setLimits(set.limits());
           continue;
         }
         look();
@@ -236,6 +261,16 @@ public final class ControlLoop implements AutoCloseable {
       events.add(new Event.Led(epoch));
     }
     events.add(new Event.Looked(session.observe()));
+  }
+
+  private void setLimits(Map<String, Integer> limits) {
+    try {
+      session.setLimits(limits);
+      events.add(new Event.LimitsSet(limits));
+    } catch (SQLException | RuntimeException e) {
+      leads = session.isLeading();
+      events.add(new Event.LimitsFailed(limits, e));
+    }
   }
 
   private long pause(long nanos) {
@@ -284,19 +319,28 @@ public final class ControlLoop implements AutoCloseable {
           syncs.add(sync);
         }
       } else if (event instanceof Event.Looked looked) {
-        lookUnderWay = false;
-        tellLooked(looked.look());
+        busy = false;
+        told.looked(looked.look());
         coordinator.observed(looked.look());
       } else if (event instanceof Event.LookFailed failed) {
-        lookUnderWay = false;
-        tellFailed(failed.cause());
+        busy = false;
+        coordinator.observationFailed(String.valueOf(failed.cause().getMessage()));
+        told.lookFailed(failed.cause());
       } else if (event instanceof Event.Led led) {
         coordinator.lead(led.epoch(), now);
         begun = led;
       } else if (event instanceof Event.Followed followed) {
-        lookUnderWay = false;
+        busy = false;
         coordinator.follow(followed.leader());
         listener.leadershipHeldBy(followed.leader());
+      } else if (event instanceof Event.LimitsSet set) {
+        busy = false;
+        coordinator.limitsSet(set.limits(), now);
+        listener.limitsSet(set.limits());
+      } else if (event instanceof Event.LimitsFailed failed) {
+        busy = false;
+        coordinator.limitsFailed(failed.limits(), String.valueOf(failed.cause().getMessage()), now);
+        listener.limitsFailed(failed.limits(), failed.cause());
       } else if (event instanceof Event.Status status) {
         statuses.add(status.reply());
       } else {
@@ -305,9 +349,9 @@ public final class ControlLoop implements AutoCloseable {
     }
     List<Member> dropped = coordinator.decide(now);
     answer(syncs, now);
-    tellChanges(dropped);
+    told.changes(coordinator, dropped);
     statuses.forEach(reply -> reply.complete(coordinator.status(now)));
-    askForLook(now);
+    giveJob(now);
     return stop;
   }
 
@@ -316,7 +360,7 @@ public final class ControlLoop implements AutoCloseable {
    * that it did not come to begin stays in the batch: looks must not count before it.
    */
   private void giveUp(List<Event> batch, RuntimeException cause) {
-    lookUnderWay = false;
+    busy = false;
     for (Event event : batch) {
       if (event instanceof Event.Sync sync) {
         sync.reply().completeExceptionally(cause);
@@ -378,27 +422,34 @@ public final class ControlLoop implements AutoCloseable {
             });
   }
 
-  private void askForLook(long now) {
-    if (lookUnderWay || closing || now - nextLook(now) < 0) {
+  /** New limits before a look: what they lower is to be proven by it. */
+  private void giveJob(long now) {
+    if (busy || closing) {
       return;
     }
-    lookUnderWay = true;
-    lookAskedNanos = now;
-    lookRequests.offer(Boolean.TRUE); // full: one is waiting already
+    Map<String, Integer> limits = coordinator.takeLimitChanges();
+    if (!limits.isEmpty()) {
+      busy = true;
+      jobs.add(new Job.SetLimits(limits));
+    } else if (now - nextLook(now) >= 0) {
+      busy = true;
+      lookAskedNanos = now;
+      jobs.add(new Job.Look());
+    }
   }
 
   private long nextLook(long now) {
     long next = coordinator.nextLookNanos(now);
     long soonest =
         lookAskedNanos
-            + (lookFailure != null ? settings.observeEvery().toNanos() : LOOK_SPACING_NANOS);
+            + (told.lookFails() ? settings.observeEvery().toNanos() : LOOK_SPACING_NANOS);
     return lookAskedNanos != 0 && next - soonest < 0 ? soonest : next;
   }
 
   private long waitNanos() {
     long now = ticker.nanos();
     long wait = TICK_NANOS;
-    if (!lookUnderWay) {
+    if (!busy) {
       wait = Math.min(wait, nextLook(now) - now);
     }
     for (Parked call : parked.values()) {
@@ -427,58 +478,5 @@ public final class ControlLoop implements AutoCloseable {
         SyncRefusal.CLOSING,
         "the coordinator of instance " + settings.instance() + " is stopping; try again",
         null);
-  }
-
-  // ---- what listeners are told
-
-  private void tellLooked(Observation look) {
-    if (lookFailure != null) {
-      lookFailure = null;
-      listener.observationRecovered();
-    }
-    if (look.complete() != toldComplete) {
-      toldComplete = look.complete();
-      listener.observationComplete(toldComplete);
-    }
-  }
-
-  private void tellFailed(Exception cause) {
-    String reason = String.valueOf(cause.getMessage());
-    coordinator.observationFailed(reason);
-    if (!reason.equals(lookFailure)) {
-      lookFailure = reason;
-      listener.observationFailed(cause);
-    }
-  }
-
-  private void tellChanges(List<Member> dropped) {
-    for (Member member : dropped) {
-      if (member.leaving()) {
-        listener.memberLeft(member.id(), member.name());
-      } else {
-        listener.memberForgotten(member.id(), member.name());
-      }
-    }
-    if (coordinator.phase() != toldPhase || coordinator.epoch() != toldEpoch) {
-      toldPhase = coordinator.phase();
-      toldEpoch = coordinator.epoch();
-      listener.phaseChanged(toldPhase, toldEpoch);
-    }
-    Budget budget = coordinator.budget();
-    if (budget != null && !budget.equals(toldBudget)) {
-      Budget before = toldBudget;
-      toldBudget = budget;
-      listener.budgetChanged(before, budget);
-    }
-    if (coordinator.unmetGuarantees() != toldUnmet) {
-      int before = toldUnmet;
-      toldUnmet = coordinator.unmetGuarantees();
-      listener.unmetGuaranteesChanged(before, toldUnmet);
-    }
-    if (coordinator.strays() != toldStrays) {
-      int before = toldStrays;
-      toldStrays = coordinator.strays();
-      listener.straysChanged(before, toldStrays);
-    }
   }
 }

@@ -3,6 +3,7 @@ package io.pgsteward.coordination;
 import io.pgsteward.budget.Budget;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.protocol.CoordinatorPhase;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -42,6 +43,18 @@ public interface ControlLoopListener {
    * the start it is taken to be so.
    */
   default void observationComplete(boolean complete) {}
+
+  /** Connection limits of roles were set. */
+  default void limitsSet(Map<String, Integer> limits) {}
+
+  /** Connection limits could not be set; it is tried again. */
+  default void limitsFailed(Map<String, Integer> limits, Exception cause) {}
+
+  /** Another hand has changed a role's limit to this; it is put right in the next round. */
+  default void limitChangedByAnotherHand(String role, int found) {}
+
+  /** What protects the budget changed; in one sentence for operators. Told once at the start. */
+  default void enforcementChanged(String sentence) {}
 
   /** Another coordinator leads now, or did at the first try. */
   default void leadershipHeldBy(String holder) {}

@@ -64,9 +64,9 @@ import org.jspecify.annotations.Nullable;
  * that began after its report has succeeded: it proves that this coordinator holds the lock, so the
  * term that the member names is over.
  *
- * <p><b>Where role limits come in.</b> Enforcement changes the meaning of a look (backends beyond a
- * role's limit cannot come) and adds limit changes between deciding and answering: lowerings, a
- * look begun after they committed, raisings, then the answers (rule S4).
+ * <p><b>Role limits.</b> The {@link Enforcer} knows which limits are in force. A grant is raised
+ * only within its role's limit; what finds no room there asks for a higher limit, and the round
+ * after that limit is in force raises the grant (rule S4).
  */
 public final class Coordinator {
 
@@ -82,6 +82,7 @@ public final class Coordinator {
   private final Ledger ledger;
   private final GrantPlanner planner;
   private final BudgetTracker tracker;
+  private final Enforcer enforcer;
 
   private CoordinatorPhase phase = CoordinatorPhase.STANDBY;
   private @Nullable String leader;
@@ -105,6 +106,7 @@ public final class Coordinator {
     this.ledger = new Ledger(leaseNanos);
     this.planner = new GrantPlanner(policies);
     this.tracker = new BudgetTracker(settings.margin());
+    this.enforcer = new Enforcer(settings.enforce(), policies, settings.observeEvery().toNanos());
   }
 
   /** What it knows, and so what it may grant. */
@@ -297,6 +299,7 @@ public final class Coordinator {
     foreign += (int) Math.max(0, unnamed - expected);
     budget = tracker.observed(look.startedNanos(), look.limits(), foreign);
     ledger.observed(managed, look.startedNanos());
+    enforcer.observed(look, managed);
     lookedNanos = look.startedNanos();
     looked = true;
     lookError = null;
@@ -323,13 +326,45 @@ public final class Coordinator {
       ledger.announce();
     }
     if (phase == CoordinatorPhase.SERVING && budget != null) {
+      boolean mayRaise = raisable && enforcer.permitsRaises();
+      LimitRoom room = enforcer.room(ledger);
       GrantPlanner.Outcome outcome =
-          planner.plan(ledger, budget.total() - ledger.strayCount(), raisable, now);
+          planner.plan(ledger, budget.total() - ledger.strayCount(), mayRaise, room, now);
       unmet = outcome.unmetGuarantees();
       raisesPossible = outcome.raisesPossible();
+      if (mayRaise) {
+        enforcer.plan(budget.total(), ledger, room.blocked(), now);
+        raisesPossible = !room.blocked().isEmpty() && enforcer.awaitsProof();
+      }
     }
     raisable = false;
     return phase == CoordinatorPhase.STANDBY ? List.of() : ledger.sweep(now);
+  }
+
+  /** Connection limits to be set now, the lowerings first; each change is given once. */
+  public Map<String, Integer> takeLimitChanges() {
+    return enforcer.takeChanges();
+  }
+
+  /** Limits are in force, which also proves that this coordinator leads: grants may be raised. */
+  public void limitsSet(Map<String, Integer> limits, long now) {
+    enforcer.committed(limits, now);
+    raisable = true;
+  }
+
+  /** Limits could not be set, or nobody knows. */
+  public void limitsFailed(Map<String, Integer> limits, String reason, long now) {
+    enforcer.failed(limits, reason, now);
+  }
+
+  /** Limits that another hand has changed since the last call, as they were found. */
+  public Map<String, Integer> drainLimitsOfOtherHands() {
+    return enforcer.drainOtherHand();
+  }
+
+  /** What protects the budget, in one sentence for operators. */
+  public String enforcement() {
+    return enforcer.sentence();
   }
 
   /** Members whose answers changed since the last call. */
@@ -358,7 +393,7 @@ public final class Coordinator {
 
   /** Everything that an operator wants to see. */
   public InstanceStatus status(long now) {
-    return new StatusView(settings, ledger, unmet, now)
+    return new StatusView(settings, ledger, enforcer, unmet, now)
         .instance(phase, epoch, leader, budget, looked ? now - lookedNanos : -1, lookError);
   }
 

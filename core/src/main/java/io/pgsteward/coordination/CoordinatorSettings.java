@@ -1,5 +1,6 @@
 package io.pgsteward.coordination;
 
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.PolicyBook;
 import java.time.Duration;
@@ -17,7 +18,7 @@ import java.time.Duration;
  * @param policies what each tenant is promised, and which roles are managed
  * @param learns whether a start is followed by one lease in which nothing is granted, since members
  *     of an earlier coordinator may be there (rule S8); false only for {@code coordinator=local}
- * @param enforcement what protects the budget, in one sentence for operators
+ * @param enforce whether PostgreSQL is made to refuse what was not granted
  */
 public record CoordinatorSettings(
     InstanceId instance,
@@ -27,7 +28,7 @@ public record CoordinatorSettings(
     int margin,
     PolicyBook policies,
     boolean learns,
-    String enforcement) {
+    EnforceMode enforce) {
 
   /** A slot that came is not taken away by rotation before this time (rule L3). */
   public static final Duration MIN_RESIDENCE = Duration.ofSeconds(1);

@@ -63,6 +63,7 @@ final class GrantPlanner {
     final int target;
     final long waitedNanos;
     long granted;
+    long blocked;
 
     Raise(Account account, int[] targets, int target, long waitedNanos) {
       this.account = account;
@@ -70,6 +71,15 @@ final class GrantPlanner {
       this.target = target;
       this.waitedNanos = waitedNanos;
       this.granted = account.granted + account.silent;
+    }
+
+    /** Slots that are still to be granted. */
+    long missing() {
+      long missing = 0;
+      for (int i = 0; i < targets.length; i++) {
+        missing += Math.max(0, targets[i] - account.seats.get(i).holding.grant());
+      }
+      return missing;
     }
 
     boolean belowFloor() {
@@ -101,8 +111,9 @@ final class GrantPlanner {
    *
    * @param capacity the budget less strays; below 0 counts as 0
    * @param mayRaise false if it was not just proved that this coordinator leads
+   * @param room what PostgreSQL's role limits leave; raises go no further
    */
-  Outcome plan(Ledger ledger, int capacity, boolean mayRaise, long now) {
+  Outcome plan(Ledger ledger, int capacity, boolean mayRaise, LimitRoom room, long now) {
     Collection<Account> accounts = accounts(ledger, now);
     Allocation allocation = allocator.allocate(Math.max(0, capacity), claims(accounts, now));
     int[] slots = allocation.slots();
@@ -124,7 +135,7 @@ final class GrantPlanner {
     }
     long free = capacity - ledger.counted();
     if (mayRaise) {
-      raise(ledger, raises, free, now);
+      raise(ledger, raises, free, room, now);
     }
     noteGrants(accounts, now);
     boolean possible =
@@ -233,7 +244,8 @@ final class GrantPlanner {
     return false;
   }
 
-  private static void raise(Ledger ledger, List<Raise> raises, long free, long now) {
+  private static void raise(
+      Ledger ledger, List<Raise> raises, long free, LimitRoom room, long now) {
     PriorityQueue<Raise> queue = new PriorityQueue<>(NEXT);
     for (Raise raise : raises) {
       // What a lowered grant may still hold can be given back to it without counting anything.
@@ -251,13 +263,18 @@ final class GrantPlanner {
     while (left > 0 && !queue.isEmpty()) {
       Raise next = queue.poll();
       int seat = neediestSeat(next);
-      if (seat < 0) {
+      if (seat < 0 || next.blocked >= next.missing()) {
         continue;
       }
-      Holding holding = next.account.seats.get(seat).holding;
-      ledger.grant(next.account.seats.get(seat).member, holding, holding.grant() + 1, now);
-      next.granted++;
+      // What finds no room under its role's limit keeps its place in the budget all the same.
       left--;
+      next.granted++;
+      if (room.take(next.account.tenant)) {
+        Holding holding = next.account.seats.get(seat).holding;
+        ledger.grant(next.account.seats.get(seat).member, holding, holding.grant() + 1, now);
+      } else {
+        next.blocked++;
+      }
       queue.add(next);
     }
   }

@@ -31,12 +31,19 @@ final class StatusView {
 
   private final CoordinatorSettings settings;
   private final Ledger ledger;
+  private final Enforcer enforcer;
   private final Map<TenantId, Integer> unmet;
   private final long now;
 
-  StatusView(CoordinatorSettings settings, Ledger ledger, Map<TenantId, Integer> unmet, long now) {
+  StatusView(
+      CoordinatorSettings settings,
+      Ledger ledger,
+      Enforcer enforcer,
+      Map<TenantId, Integer> unmet,
+      long now) {
     this.settings = settings;
     this.ledger = ledger;
+    this.enforcer = enforcer;
     this.unmet = unmet;
     this.now = now;
   }
@@ -58,7 +65,7 @@ final class StatusView {
         Saturated.toInt(granted),
         Saturated.toInt(ledger.counted() - granted),
         strays(),
-        settings.enforcement(),
+        enforcer.sentence(),
         lookAgeNanos < 0 ? -1 : lookAgeNanos / 1_000_000,
         lookError,
         tenants(),
@@ -121,7 +128,7 @@ final class StatusView {
         Saturated.toInt(sum.held),
         Saturated.toInt(sum.waiting),
         unmet.getOrDefault(tenant, 0),
-        null);
+        enforcer.limit(tenant.role()));
   }
 
   private List<MemberStatus> members() {

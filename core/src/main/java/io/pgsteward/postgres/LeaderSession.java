@@ -1,6 +1,7 @@
 package io.pgsteward.postgres;
 
 import java.sql.SQLException;
+import java.util.Map;
 
 /**
  * The one session that a coordinator has on an instance. It holds the leader's lock, so whoever can
@@ -27,6 +28,16 @@ public interface LeaderSession extends AutoCloseable {
    *     lost and {@link #lead} must be called again
    */
   Observation observe() throws SQLException;
+
+  /**
+   * Sets connection limits in that order, in one transaction, and so proves that this session
+   * leads.
+   *
+   * @param limits by role; -1 for none
+   * @throws SQLException if nothing was changed, or nobody knows; the next look shows which. If
+   *     {@link #isLeading} is false afterwards the lock is lost
+   */
+  void setLimits(Map<String, Integer> limits) throws SQLException;
 
   /** Whether the session that holds the lock was alive at its last statement. */
   boolean isLeading();

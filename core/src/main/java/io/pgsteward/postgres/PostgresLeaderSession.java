@@ -10,6 +10,7 @@ import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -48,9 +49,11 @@ public final class PostgresLeaderSession implements LeaderSession {
   private final Ticker ticker;
   private final long deadlineMillis;
   private final long idleMillis;
+  private final boolean enforces;
 
   private @Nullable Connection connection;
   private @Nullable PreparedStatement observe;
+  private @Nullable RoleLimits limits;
   private boolean closed;
   private int leaderPid;
   private volatile boolean leading;
@@ -62,9 +65,15 @@ public final class PostgresLeaderSession implements LeaderSession {
    *     space
    * @param lease time for which a member is believed alive without being heard
    * @param ticker the clock of {@link Observation#startedNanos}
+   * @param enforces whether looks show the roles too
    */
   public PostgresLeaderSession(
-      ConnectionSource source, String address, String configHash, Duration lease, Ticker ticker) {
+      ConnectionSource source,
+      String address,
+      String configHash,
+      Duration lease,
+      Ticker ticker,
+      boolean enforces) {
     if (!NAME.matcher(name(address, configHash)).matches()) {
       throw new IllegalArgumentException(
           "address and hash of a coordinator are words without white space, but they were \""
@@ -77,6 +86,7 @@ public final class PostgresLeaderSession implements LeaderSession {
     this.address = address;
     this.configHash = configHash;
     this.ticker = ticker;
+    this.enforces = enforces;
     this.deadlineMillis = Math.max(100, lease.toMillis() / 3);
     this.idleMillis = Math.max(100, lease.toMillis() * 2 / 3);
   }
@@ -240,10 +250,12 @@ public final class PostgresLeaderSession implements LeaderSession {
 
   private void adopt(Connection fresh) throws SQLException {
     PreparedStatement statement = fresh.prepareStatement(Statements.OBSERVE);
+    RoleLimits roleLimits = enforces ? RoleLimits.over(fresh) : null;
     synchronized (this) {
       refuseIfClosed();
       connection = fresh;
       observe = statement;
+      limits = roleLimits;
       leading = true;
     }
   }
@@ -257,33 +269,64 @@ public final class PostgresLeaderSession implements LeaderSession {
   @Override
   public Observation observe() throws SQLException {
     PreparedStatement statement;
+    RoleLimits roles;
     synchronized (this) {
       statement = observe;
+      roles = limits;
     }
     if (statement == null) {
-      throw new SQLException("the leader's session is not connected", "08003");
+      throw notConnected();
     }
     try {
       long started = ticker.nanos();
+      Observation look;
       try (ResultSet rows = statement.executeQuery()) {
-        return read(started, rows);
+        look = read(started, rows);
       }
+      return roles == null ? look : look.with(roles.look(ticker));
     } catch (SQLException e) {
-      if (isLost(statement, e)) {
-        end();
-      }
+      endIfLost(statement, e);
       throw e;
     }
   }
 
+  @Override
+  public void setLimits(Map<String, Integer> changes) throws SQLException {
+    PreparedStatement statement;
+    RoleLimits roles;
+    synchronized (this) {
+      statement = observe;
+      roles = limits;
+    }
+    if (statement == null || roles == null) {
+      throw notConnected();
+    }
+    try {
+      roles.set(changes);
+    } catch (SQLException e) {
+      endIfLost(statement, e);
+      throw e;
+    }
+  }
+
+  private static SQLException notConnected() {
+    return new SQLException("the leader's session is not connected", "08003");
+  }
+
+  private void endIfLost(PreparedStatement statement, SQLException failure) {
+    if (isLost(statement, failure)) {
+      end();
+    }
+  }
+
   private Observation read(long started, ResultSet rows) throws SQLException {
-    ServerLimits limits = new ServerLimits(0, 0, 0);
+    ServerLimits serverLimits = new ServerLimits(0, 0, 0);
     int ownPid = 0;
     boolean complete = false;
     List<Backend> backends = new ArrayList<>();
     while (rows.next()) {
       if (backends.isEmpty()) {
-        limits = new ServerLimits(rows.getInt(1), rows.getInt(2), rows.getInt(3));
+        serverLimits = new ServerLimits(rows.getInt(1), rows.getInt(2), rows.getInt(3));
         ownPid = rows.getInt(4);
         complete = rows.getBoolean(5);
       }
@@ -300,7 +343,7 @@ public final class PostgresLeaderSession implements LeaderSession {
               + ": a pooler stands between the coordinator and PostgreSQL; connect without it",
           "08006");
     }
-    return new Observation(started, limits, backends, ownPid, complete);
+    return new Observation(started, serverLimits, backends, ownPid, complete);
   }
 
   /** Whether the session is gone: the driver closed it, or the server said that it ends it. */
@@ -338,6 +381,7 @@ public final class PostgresLeaderSession implements LeaderSession {
       old = connection;
       connection = null;
       observe = null;
+      limits = null;
     }
     if (old != null) {
       closeAfter(old, null);

@@ -1,5 +1,6 @@
 package io.pgsteward.postgres;
 
+import io.pgsteward.model.Ticker;
 import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -79,6 +80,11 @@ public final class RoleLimits {
       }
     }
     return roles;
+  }
+
+  Observation.Roles look(Ticker ticker) throws SQLException {
+    List<LoginRole> all = roles();
+    return new Observation.Roles(all, rights, ticker.nanos());
   }
 
   /** Limits from before the first change, by role, in the order of the names. */

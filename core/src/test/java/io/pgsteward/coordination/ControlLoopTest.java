@@ -3,6 +3,7 @@ package io.pgsteward.coordination;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.Ticker;
@@ -62,7 +63,7 @@ class ControlLoopTest {
             0,
             PolicyBooks.withDefault(),
             learns,
-            "off"),
+            EnforceMode.OFF),
         postgres,
         clock,
         new ControlLoopListener() {

@@ -3,6 +3,7 @@ package io.pgsteward.coordination;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import java.time.Duration;
 import org.junit.jupiter.api.Test;
@@ -21,7 +22,7 @@ class CoordinatorSettingsTest {
         3,
         PolicyBooks.withDefault(),
         true,
-        "off");
+        EnforceMode.OFF);
   }
 
   @Test

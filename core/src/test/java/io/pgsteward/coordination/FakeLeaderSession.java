@@ -8,6 +8,7 @@ import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.postgres.Observation;
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
@@ -53,6 +54,15 @@ final class FakeLeaderSession implements LeaderSession {
     looks.incrementAndGet();
     return new Observation(
         started, new ServerLimits(maxConnections, 0, 0), List.copyOf(backends), 1, true);
+  }
+
+  @Override
+  public void setLimits(Map<String, Integer> limits) throws SQLException {
+    if (away != null) {
+      leading = false;
+      throw away;
+    }
+    throw new SQLException("this session has no roles", "42501");
   }
 
   @Override

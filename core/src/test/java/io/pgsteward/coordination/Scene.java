@@ -3,6 +3,7 @@ package io.pgsteward.coordination;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.pgsteward.budget.ServerLimits;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.PolicyBook;
@@ -50,7 +51,7 @@ final class Scene {
                 0,
                 policies,
                 learns,
-                "off"));
+                EnforceMode.OFF));
     budget(budget);
     backends.put(OWN_PID, new Backend(OWN_PID, "pgsteward", "postgres", false));
   }

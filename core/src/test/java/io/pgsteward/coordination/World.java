@@ -2,6 +2,7 @@ package io.pgsteward.coordination;
 
 import io.pgsteward.budget.Budget;
 import io.pgsteward.budget.ServerLimits;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.ledger.Holding;
 import io.pgsteward.ledger.Member;
 import io.pgsteward.model.InstanceId;
@@ -120,7 +121,7 @@ final class World {
                 1,
                 policies,
                 learns,
-                "off"));
+                EnforceMode.OFF));
     fresh.lead(++epoch, now);
     lookUnderWay = false;
     parked.clear();

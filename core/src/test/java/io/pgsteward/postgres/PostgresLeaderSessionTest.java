@@ -315,7 +315,7 @@ class PostgresLeaderSessionTest {
       Assumptions.assumeTrue(version() >= 14, "idle_session_timeout came with PostgreSQL 14");
       PostgresLeaderSession session =
           new PostgresLeaderSession(
-              source(coordinator), ADDRESS, "aaaa", Duration.ofMillis(600), Ticker.system());
+              source(coordinator), ADDRESS, "aaaa", Duration.ofMillis(600), Ticker.system(), false);
       opened.add(session);
       session.lead();
 
@@ -392,7 +392,8 @@ class PostgresLeaderSessionTest {
               ADDRESS,
               "aaaa",
               lease,
-              Ticker.system());
+              Ticker.system(),
+              false);
       opened.add(session);
       return session;
     }
@@ -400,14 +401,15 @@ class PostgresLeaderSessionTest {
 
   private PostgresLeaderSession session(String address, String hash) {
     PostgresLeaderSession session =
-        new PostgresLeaderSession(source(coordinator), address, hash, LEASE, Ticker.system());
+        new PostgresLeaderSession(
+            source(coordinator), address, hash, LEASE, Ticker.system(), false);
     opened.add(session);
     return session;
   }
 
   private PostgresLeaderSession sessionOf(TestRole role) {
     PostgresLeaderSession session =
-        new PostgresLeaderSession(source(role), ADDRESS, "aaaa", LEASE, Ticker.system());
+        new PostgresLeaderSession(source(role), ADDRESS, "aaaa", LEASE, Ticker.system(), false);
     opened.add(session);
     return session;
   }

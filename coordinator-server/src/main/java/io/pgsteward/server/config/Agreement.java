@@ -1,5 +1,6 @@
 package io.pgsteward.server.config;
 
+import io.pgsteward.enforcement.EnforceMode;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -15,7 +16,7 @@ final class Agreement {
    * A short text that differs when two coordinators would count the same connections differently:
    * which roles are managed and foreign, the margin and the enforcement.
    */
-  static String hash(Section section, int margin, Enforcement enforcement) {
+  static String hash(Section section, int margin, EnforceMode enforcement) {
     StringBuilder text = new StringBuilder();
     text.append(margin).append(' ').append(enforcement).append(' ').append(section.has("default"));
     TreeSet<String> managed = new TreeSet<>();

@@ -1,5 +1,6 @@
 package io.pgsteward.server.config;
 
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.PolicyBook;
 import java.util.Properties;
@@ -26,7 +27,7 @@ public record InstanceConfig(
     String user,
     @Nullable Secret password,
     int margin,
-    Enforcement enforcement,
+    EnforceMode enforcement,
     PolicyBook policies,
     String agreed) {
 

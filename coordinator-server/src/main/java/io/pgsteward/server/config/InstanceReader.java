@@ -1,5 +1,6 @@
 package io.pgsteward.server.config;
 
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.PolicyBook;
 import java.util.Properties;
@@ -27,7 +28,7 @@ final class InstanceReader {
     String user = user(section, parsed);
     Secret password = secrets.read(section, "password");
     int margin = section.number("margin", DEFAULT_MARGIN, 0, 262_143);
-    Enforcement enforcement = enforcement(section);
+    EnforceMode enforcement = enforcement(section);
     PolicyBook policies = PolicyReader.policies(section, user);
     String agreed = Agreement.hash(section, margin, enforcement);
     section.finish();
@@ -95,25 +96,21 @@ final class InstanceReader {
     return user != null ? user : inUrl != null ? inUrl : "";
   }
 
-  private static Enforcement enforcement(Section section) {
+  private static EnforceMode enforcement(Section section) {
     String text = section.text("enforce");
     if (text == null) {
-      return Enforcement.AUTO;
+      return EnforceMode.AUTO;
     }
     switch (text) {
       case "auto":
-        return Enforcement.AUTO;
+        return EnforceMode.AUTO;
       case "off":
-        return Enforcement.OFF;
+        return EnforceMode.OFF;
       case "required":
-        section.problem(
-            "enforce",
-            "required cannot be kept: this version does not set role limits yet; with auto it starts"
-                + " and the ledger alone protects the budget");
-        return Enforcement.OFF;
+        return EnforceMode.REQUIRED;
       default:
         section.problem("enforce", "must be required, auto or off, but it is \"" + text + "\"");
-        return Enforcement.AUTO;
+        return EnforceMode.AUTO;
     }
   }
 

@@ -3,6 +3,7 @@ package io.pgsteward.server.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.PolicyBook;
 import io.pgsteward.model.TenantId;
@@ -101,7 +102,7 @@ class ConfigLoaderTest {
           .containsEntry("user", "pgsteward")
           .containsEntry("password", "s3cret-of-db");
       assertThat(main.margin()).isEqualTo(5);
-      assertThat(main.enforcement()).isEqualTo(Enforcement.OFF);
+      assertThat(main.enforcement()).isEqualTo(EnforceMode.OFF);
       PolicyBook policies = main.policies();
       assertThat(policies.policyOf(TenantId.parse("web@shop")))
           .isEqualTo(new TenantPolicy(30, TenantPolicy.NO_MAX, 1));
@@ -148,7 +149,7 @@ class ConfigLoaderTest {
       assertThat(config.tokens()).isEqualTo(TokenConfig.NONE);
       InstanceConfig main = config.instances().get(0);
       assertThat(main.margin()).isEqualTo(3);
-      assertThat(main.enforcement()).isEqualTo(Enforcement.AUTO);
+      assertThat(main.enforcement()).isEqualTo(EnforceMode.AUTO);
       assertThat(main.policies().defaultPolicy()).isEqualTo(TenantPolicy.DEFAULT);
       assertThat(main.password()).isNull();
     }

@@ -7,6 +7,7 @@ import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.postgres.Observation;
 import java.sql.SQLException;
 import java.util.List;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /** A leader's session on a PostgreSQL that is a few fields. Thread-safe by volatile fields. */
@@ -67,6 +68,11 @@ public final class InMemorySession implements LeaderSession {
       leading = false;
       throw now;
     }
+  }
+
+  @Override
+  public void setLimits(Map<String, Integer> limits) throws SQLException {
+    throw new SQLException("this session has no roles", "42501");
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.pgsteward.server.http;
 import io.pgsteward.coordination.ControlLoop;
 import io.pgsteward.coordination.ControlLoopListener;
 import io.pgsteward.coordination.CoordinatorSettings;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.PolicyBook;
 import io.pgsteward.model.TenantPolicy;
@@ -54,7 +55,7 @@ final class RunningCoordinator implements AutoCloseable {
       ControlLoop loop =
           new ControlLoop(
               new CoordinatorSettings(
-                  id, LEASE, park, Duration.ofMillis(100), 0, policies, false, "the ledger"),
+                  id, LEASE, park, Duration.ofMillis(100), 0, policies, false, EnforceMode.OFF),
               entry.getValue(),
               Ticker.system(),
               new Told(ready));

@@ -87,7 +87,7 @@ final class ControlSessions implements LocalCoordinator.Sessions {
   @Override
   public LeaderSession create() {
     String address = "local-pid-" + ProcessHandle.current().pid();
-    return new PostgresLeaderSession(this::open, address, "local", lease, ticker);
+    return new PostgresLeaderSession(this::open, address, "local", lease, ticker, false);
   }
 
   private Connection open() throws SQLException {

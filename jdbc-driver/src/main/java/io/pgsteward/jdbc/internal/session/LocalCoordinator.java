@@ -4,6 +4,7 @@ import io.pgsteward.coordination.ControlLoop;
 import io.pgsteward.coordination.ControlLoopListener;
 import io.pgsteward.coordination.CoordinatorSettings;
 import io.pgsteward.coordination.SyncRefusedException;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.jdbc.internal.session.CoordinatorException.Kind;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
@@ -222,7 +223,7 @@ final class LocalCoordinator implements CoordinatorClient {
         MARGIN,
         policies.build(),
         false,
-        "none: this process coordinates for itself alone");
+        EnforceMode.OFF);
   }
 
   private static Set<String> rolesOf(SyncRequest request) {

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pgsteward.coordination.ControlLoop;
 import io.pgsteward.coordination.ControlLoopListener;
 import io.pgsteward.coordination.CoordinatorSettings;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.jdbc.internal.pool.PoolEvents;
 import io.pgsteward.jdbc.internal.pool.PoolUsage;
 import io.pgsteward.jdbc.internal.pool.TenantPoolSettings;
@@ -86,13 +87,14 @@ class MovingSlotsTest {
                     .tenant(role.name() + "@*/batch", TenantPolicy.DEFAULT)
                     .build(),
                 false,
-                "none"),
+                EnforceMode.OFF),
             new PostgresLeaderSession(
                 ConnectionSource.of(postgres.url("postgres"), login, Duration.ofSeconds(5)),
                 "test",
                 "hash",
                 LEASE,
-                Ticker.system()),
+                Ticker.system(),
+                false),
             Ticker.system(),
             new ControlLoopListener() {});
     loop.start();

@@ -4,6 +4,7 @@ import io.pgsteward.budget.ServerLimits;
 import io.pgsteward.coordination.Coordinator;
 import io.pgsteward.coordination.CoordinatorSettings;
 import io.pgsteward.coordination.SyncRefusedException;
+import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.PolicyBook;
@@ -151,7 +152,7 @@ final class SimulatedWorld {
                 0,
                 PolicyBook.ofRole(ROLE),
                 learns,
-                "none"));
+                EnforceMode.OFF));
     fresh.lead(++epoch, now);
     coordinator = fresh;
     looking = false;
