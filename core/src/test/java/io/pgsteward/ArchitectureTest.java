@@ -35,9 +35,10 @@ class ArchitectureTest {
           protocol     |
           budget       |
           allocation   | model
+          enforcement  |
           postgres     | model budget
           ledger       | model allocation postgres protocol
-          coordination | model allocation postgres budget ledger protocol
+          coordination | model allocation postgres budget enforcement ledger protocol
           """)
   void a_package_knows_only_those_below_it(String name, String below) {
     String[] allowed =
@@ -62,7 +63,14 @@ class ArchitectureTest {
         .extracting(JavaPackage::getRelativeName)
         .isSubsetOf(
             Set.of(
-                "model", "protocol", "budget", "allocation", "postgres", "ledger", "coordination"));
+                "model",
+                "protocol",
+                "budget",
+                "allocation",
+                "enforcement",
+                "postgres",
+                "ledger",
+                "coordination"));
   }
 
   @Test

@@ -43,6 +43,25 @@ final class NamePattern {
     return pieces.get(0);
   }
 
+  /** The same pattern as a regular expression of PostgreSQL. */
+  String regex() {
+    StringBuilder regex = new StringBuilder("^");
+    for (int i = 0; i < pieces.size(); i++) {
+      regex.append(i == 0 ? "" : ".*");
+      pieces
+          .get(i)
+          .codePoints()
+          .forEach(
+              c -> {
+                if (!Character.isLetterOrDigit(c)) {
+                  regex.append('\\');
+                }
+                regex.appendCodePoint(c);
+              });
+    }
+    return regex.append('$').toString();
+  }
+
   /** How many characters are given. */
   int given() {
     return pieces.stream().mapToInt(String::length).sum();

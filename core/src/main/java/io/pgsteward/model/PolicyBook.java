@@ -134,6 +134,20 @@ public final class PolicyBook {
     return defaultPolicy != null || rolePatterns.stream().anyMatch(p -> p.matches(role));
   }
 
+  /** The same as {@link #manages}, for PostgreSQL. */
+  public ManagedRoles managedRoles() {
+    List<String> expressions = new ArrayList<>();
+    rolePatterns.forEach(pattern -> expressions.add(pattern.regex()));
+    if (defaultPolicy != null) {
+      expressions.add("^.*$");
+    }
+    return new ManagedRoles(
+        namedRoles.stream().sorted().toList(),
+        expressions,
+        foreign.patterns.values().stream().map(NamePattern::regex).toList(),
+        ownRole);
+  }
+
   /** The tenants that are entered without a star, in the order of entry. */
   public Collection<TenantId> exactTenants() {
     return exact.keySet();

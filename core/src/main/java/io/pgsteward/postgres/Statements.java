@@ -123,8 +123,9 @@ final class Statements {
   /** Every login role; the function tells which ones it would change. */
   static final String ROLES_BY_FUNCTION =
       """
-      SELECT r.rolname, r.rolsuper, r.rolconnlimit, pgsteward.manages(r.rolname)
+      SELECT r.rolname, r.rolsuper, r.rolconnlimit, m.role IS NOT NULL
         FROM pg_catalog.pg_roles r
+        LEFT JOIN pgsteward.managed_roles() AS m (role) ON m.role = r.rolname
        WHERE r.rolcanlogin
        ORDER BY r.rolname
       """;
