@@ -199,6 +199,7 @@ class ServeTest {
                 1_000,
                 MemberPhase.JOINING,
                 false,
+                false,
                 List.of(new TenantReport("web@shop", grant, 2, 0, 0, 0, 0, 0, List.of())));
         HttpResponse<byte[]> response =
             HttpClient.newHttpClient()

@@ -214,13 +214,14 @@ public final class Coordinator {
 
   /**
    * Whether a request is answered at once: it does not know the member's grants, or goes by more,
-   * or is not GRANTED, or leaves. Otherwise it is parked until something changes. A member that
-   * goes by less has a cap of its own.
+   * or is not GRANTED, or leaves, or asks for an answer. Otherwise it is parked until something
+   * changes. A member that goes by less has a cap of its own.
    */
   public boolean answersAtOnce(MemberId id, SyncRequest request) {
     Member member = ledger.member(id);
     if (member == null
         || request.leaving()
+        || request.renews()
         || request.phase() != MemberPhase.GRANTED
         || request.sequence() < member.sequence()
         || request.epoch() != epoch

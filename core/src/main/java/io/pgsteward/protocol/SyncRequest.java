@@ -18,6 +18,8 @@ import org.jspecify.annotations.Nullable;
  * @param phase the member's own view of its session, for people
  * @param leaving true in the last requests of a member that closes: it wants nothing more and is
  *     forgotten once it holds nothing
+ * @param renews true to be answered at once: the member had no answer for long, since it gave its
+ *     calls up for newer figures, and its lease would end
  * @param tenants every tenant with demand, connections or a grant; a tenant left out has none
  */
 public record SyncRequest(
@@ -30,6 +32,7 @@ public record SyncRequest(
     long connectTimeoutMillis,
     MemberPhase phase,
     boolean leaving,
+    boolean renews,
     List<TenantReport> tenants) {
 
   /** The version that this code speaks. */

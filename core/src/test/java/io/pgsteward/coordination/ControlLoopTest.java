@@ -110,6 +110,7 @@ class ControlLoopTest {
         1_000,
         MemberPhase.GRANTED,
         false,
+        false,
         List.of(new TenantReport(WEB, goesBy, demand, 0, 0, 0, 0, 0, List.of())));
   }
 

@@ -132,7 +132,8 @@ class CoordinatorAnswersTest {
     private SyncRequest twice(Participant a) {
       SyncRequest one = a.request();
       List<TenantReport> both = List.of(one.tenants().get(0), one.tenants().get(0));
-      return new SyncRequest(1, null, "", one.sequence() + 1, 0, 0, 0, one.phase(), false, both);
+      return new SyncRequest(
+          1, null, "", one.sequence() + 1, 0, 0, 0, one.phase(), false, false, both);
     }
 
     @Test

@@ -218,6 +218,7 @@ final class Scene {
           CONNECT_TIMEOUT.toMillis(),
           MemberPhase.GRANTED,
           leaving,
+          false,
           reports);
     }
 

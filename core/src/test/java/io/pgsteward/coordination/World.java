@@ -386,6 +386,7 @@ final class World {
           CONNECT_TIMEOUT / MS,
           MemberPhase.GRANTED,
           leaving,
+          false,
           reports);
     }
 

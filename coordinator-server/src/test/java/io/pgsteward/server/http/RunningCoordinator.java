@@ -175,6 +175,7 @@ final class RunningCoordinator implements AutoCloseable {
         1_000,
         MemberPhase.GRANTED,
         false,
+        false,
         List.of(new TenantReport(tenant, grant, demand, 0, 0, 0, 0, 0, List.of())));
   }
 

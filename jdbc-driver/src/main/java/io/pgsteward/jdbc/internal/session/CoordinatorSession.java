@@ -317,7 +317,8 @@ final class CoordinatorSession {
     CallTimeouts timeouts;
     lock.lock();
     try {
-      request = reports.next(book, figures, connectTimeoutMillis, leaving);
+      boolean renews = book.mustBeRenewed(clock.now());
+      request = reports.next(book, figures, connectTimeoutMillis, leaving, renews);
       long left = leaving ? leaveBy - System.nanoTime() : Long.MAX_VALUE;
       timeouts = CallTimeouts.of(book.leaseNanos(), parkNanos, left);
     } finally {
@@ -333,7 +334,7 @@ final class CoordinatorSession {
       }
       Moment sent = clock.now();
       inFlight = call;
-      pacing.sent(sent.nanos());
+      pacing.sent(sent.nanos(), request.renews());
       changed.signalAll(); // news that came while the figures were read gives this call up
       return new Prepared(call, sent, last);
     } finally {

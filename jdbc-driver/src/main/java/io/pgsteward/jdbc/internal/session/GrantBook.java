@@ -167,6 +167,14 @@ final class GrantBook {
   }
 
   /**
+   * Whether the next report must be answered at once. Calls that are given up for newer figures
+   * bring no answer, and without one the lease ends though both sides are well.
+   */
+  boolean mustBeRenewed(Moment now) {
+    return phase == MemberPhase.GRANTED && lease.leftNanos(now) < lease.nanos() / 2;
+  }
+
+  /**
    * Takes the grant of each tenant that holds nothing now, after the end of the lease.
    *
    * @return whether any was lost

@@ -14,6 +14,7 @@ import java.util.function.DoubleSupplier;
  *       keep every answer away.
  *   <li>Other news (demand fell, process ids became known) end a call at most every {@value
  *       #PUSH_MILLIS} ms.
+ *   <li>A call that renews the lease is not given up for news: it is answered at once.
  *   <li>Answers that come at once and bring nothing new are a fault of the other side; after a few
  *       of them there is a growing, bounded and jittered pause.
  * </ul>
@@ -35,6 +36,7 @@ final class Pacing {
   private boolean urgent;
   private boolean push;
   private boolean inFlight;
+  private boolean renews;
   private long sentNanos;
   private int givenUp;
   private int quick;
@@ -62,9 +64,14 @@ final class Pacing {
     push = false;
   }
 
-  /** The report has been sent. */
-  void sent(long now) {
+  /**
+   * The report has been sent.
+   *
+   * @param renews whether it must be answered, whatever news comes meanwhile; it will be at once
+   */
+  void sent(long now, boolean renews) {
     inFlight = true;
+    this.renews = renews;
     sentNanos = now;
   }
 
@@ -96,7 +103,7 @@ final class Pacing {
 
   /** How long until the call in flight has to be given up; 0 for now, {@link #NEVER} for not. */
   long giveUpIn(long now) {
-    if (!inFlight || !(urgent || push)) {
+    if (!inFlight || renews || !(urgent || push)) {
       return NEVER;
     }
     long age = urgent ? LEAST_AGE_NANOS << Math.min(givenUp, MOST_DOUBLINGS) : PUSH_NANOS;

@@ -36,9 +36,14 @@ final class Reports {
    *
    * @param book what the member goes by, applied to the pools before the figures were read
    * @param leaving whether the member wants nothing more
+   * @param renews whether it is to be answered at once
    */
   SyncRequest next(
-      GrantBook book, List<TenantFigures> figures, long connectTimeoutMillis, boolean leaving) {
+      GrantBook book,
+      List<TenantFigures> figures,
+      long connectTimeoutMillis,
+      boolean leaving,
+      boolean renews) {
     Map<TenantId, TenantFigures> byTenant = new HashMap<>();
     figures.forEach(of -> byTenant.put(of.tenant(), of));
     List<TenantReport> tenants = new ArrayList<>();
@@ -63,6 +68,7 @@ final class Reports {
         connectTimeoutMillis,
         leaving ? MemberPhase.CLOSED : book.phase(),
         leaving,
+        renews,
         tenants);
   }
 

@@ -12,7 +12,6 @@ import io.pgsteward.protocol.SyncResponse;
 import io.pgsteward.protocol.TenantGrant;
 import io.pgsteward.protocol.TenantReport;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -36,65 +35,6 @@ class CoordinatorSessionTest {
   private final FakeTenants pools = new FakeTenants();
   private final MemberId member = MemberId.random();
   private CoordinatorSession session = session(GRACE);
-
-  /** Pools that do what they are told and show what the test says. */
-  private static final class FakeTenants implements SessionTenants {
-    final LinkedBlockingQueue<Integer> limits = new LinkedBlockingQueue<>();
-    final AtomicInteger reports = new AtomicInteger();
-    volatile TenantFigures figures = figures(0, 0);
-    volatile int limit = -1;
-    volatile int limitAtReport = -1;
-    volatile String refused = "";
-    volatile boolean broken;
-    volatile Runnable beforeLimit = () -> {};
-
-    static TenantFigures figures(int demand, int open) {
-      return new TenantFigures(
-          WEB, demand, Math.max(0, demand - open), 0, 0, open, 0, 0, List.of());
-    }
-
-    @Override
-    public void apply(Map<TenantId, Integer> wanted, Map<TenantId, String> refusals) {
-      if (broken) {
-        throw new IllegalStateException("broken on purpose");
-      }
-      beforeLimit.run();
-      int before = limit;
-      limit = wanted.getOrDefault(WEB, -1);
-      refused = refusals.getOrDefault(WEB, "");
-      if (limit != before) {
-        limits.add(limit);
-      }
-    }
-
-    @Override
-    public List<TenantFigures> report() {
-      reports.incrementAndGet();
-      limitAtReport = limit;
-      return List.of(figures);
-    }
-
-    @Override
-    public List<TenantFigures> figures() {
-      return List.of(figures);
-    }
-
-    @Override
-    public void tidy() {}
-
-    void awaitLimit(int wanted) throws InterruptedException {
-      long by = System.nanoTime() + TimeUnit.SECONDS.toNanos(30);
-      List<Integer> seen = new ArrayList<>();
-      while (System.nanoTime() - by < 0) {
-        Integer next = limits.poll(by - System.nanoTime(), TimeUnit.NANOSECONDS);
-        seen.add(next);
-        if (next != null && next == wanted) {
-          return;
-        }
-      }
-      throw new AssertionError("limit " + wanted + " was not applied, only " + seen);
-    }
-  }
 
   private CoordinatorSession session(Duration grace) {
     return new CoordinatorSession(

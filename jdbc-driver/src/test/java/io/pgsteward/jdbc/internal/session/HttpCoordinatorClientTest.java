@@ -114,6 +114,7 @@ class HttpCoordinatorClientTest {
         10_000,
         MemberPhase.GRANTED,
         false,
+        false,
         List.of(new TenantReport("web@shop", 4, 6, 2, 150, 0, 4, 0, List.of(11, 12, 13, 14))));
   }
 

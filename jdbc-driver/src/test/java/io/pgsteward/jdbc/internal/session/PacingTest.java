@@ -22,7 +22,7 @@ class PacingTest {
     @Test
     void ends_a_parked_call_at_once() {
       pacing.reading();
-      pacing.sent(ms(0));
+      pacing.sent(ms(0), false);
       pacing.urgent();
       assertThat(pacing.giveUpIn(ms(100))).isZero();
     }
@@ -30,7 +30,7 @@ class PacingTest {
     @Test
     void leaves_a_call_alone_that_was_only_just_sent() {
       pacing.reading();
-      pacing.sent(ms(10));
+      pacing.sent(ms(10), false);
       pacing.urgent();
       assertThat(pacing.giveUpIn(ms(11))).isEqualTo(ms(1));
       assertThat(pacing.giveUpIn(ms(12))).isZero();
@@ -40,7 +40,7 @@ class PacingTest {
     void that_the_report_already_holds_ends_nothing() {
       pacing.urgent();
       pacing.reading();
-      pacing.sent(ms(0));
+      pacing.sent(ms(0), false);
       assertThat(pacing.giveUpIn(ms(100))).isEqualTo(Pacing.NEVER);
     }
 
@@ -48,7 +48,7 @@ class PacingTest {
     void that_came_between_the_figures_and_the_call_is_not_forgotten() {
       pacing.reading();
       pacing.urgent();
-      pacing.sent(ms(0));
+      pacing.sent(ms(0), false);
       assertThat(pacing.giveUpIn(ms(2))).isZero();
     }
 
@@ -57,19 +57,19 @@ class PacingTest {
       long now = 0;
       for (int i = 0; i < 20; i++) {
         pacing.reading();
-        pacing.sent(now);
+        pacing.sent(now, false);
         pacing.urgent();
         now += pacing.giveUpIn(now);
         pacing.givenUp();
       }
       pacing.reading();
-      pacing.sent(now);
+      pacing.sent(now, false);
       pacing.urgent();
       assertThat(pacing.giveUpIn(now)).as("time left for an answer").isEqualTo(ms(1024));
 
       pacing.answered(true, now + ms(500), PARK);
       pacing.reading();
-      pacing.sent(now + ms(500));
+      pacing.sent(now + ms(500), false);
       pacing.urgent();
       assertThat(pacing.giveUpIn(now + ms(500))).isEqualTo(ms(2));
     }
@@ -78,7 +78,7 @@ class PacingTest {
     void without_a_call_in_flight_ends_nothing() {
       pacing.urgent();
       assertThat(pacing.giveUpIn(ms(100))).isEqualTo(Pacing.NEVER);
-      pacing.sent(ms(0));
+      pacing.sent(ms(0), false);
       pacing.answered(true, ms(1), PARK);
       assertThat(pacing.giveUpIn(ms(100))).isEqualTo(Pacing.NEVER);
     }
@@ -90,7 +90,7 @@ class PacingTest {
     @Test
     void ends_a_call_only_when_250_ms_have_passed() {
       pacing.reading();
-      pacing.sent(ms(0));
+      pacing.sent(ms(0), false);
       pacing.push();
       assertThat(pacing.giveUpIn(ms(100))).isEqualTo(ms(150));
       assertThat(pacing.giveUpIn(ms(250))).isZero();
@@ -102,7 +102,7 @@ class PacingTest {
 
     private void answered(boolean news, long afterMillis) {
       pacing.reading();
-      pacing.sent(ms(0));
+      pacing.sent(ms(0), false);
       pacing.answered(news, ms(afterMillis), PARK);
     }
 

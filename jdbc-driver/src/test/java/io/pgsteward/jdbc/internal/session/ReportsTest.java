@@ -27,7 +27,7 @@ class ReportsTest {
   }
 
   private SyncRequest next(TenantFigures... figures) {
-    return reports.next(book, List.of(figures), 10_000, false);
+    return reports.next(book, List.of(figures), 10_000, false, false);
   }
 
   private void answered(long epoch, long generation, int grant) {
@@ -95,7 +95,7 @@ class ReportsTest {
   void a_leaving_member_wants_nothing_and_reports_what_it_still_holds() {
     book.register(WEB, 2, 100);
     answered(7, 3, 5);
-    SyncRequest request = reports.next(book, List.of(figures(4, 1, 3, 11)), 10_000, true);
+    SyncRequest request = reports.next(book, List.of(figures(4, 1, 3, 11)), 10_000, true, false);
     assertThat(request.leaving()).isTrue();
     assertThat(request.tenants())
         .containsExactly(new TenantReport("web@shop", 0, 0, 0, 0, 0, 3, 0, List.of(11)));

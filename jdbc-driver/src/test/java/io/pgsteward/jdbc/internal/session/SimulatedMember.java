@@ -265,7 +265,9 @@ final class SimulatedMember {
   /** One turn of the exchange; a call that is under way is given up. */
   private void turn() {
     TenantFigures figures = goBy();
-    SyncRequest request = reports.next(book, List.of(figures), CONNECT_TIMEOUT_MILLIS, false);
+    SyncRequest request =
+        reports.next(
+            book, List.of(figures), CONNECT_TIMEOUT_MILLIS, false, book.mustBeRenewed(moment()));
     reported = figures.demand();
     long mine = ++call;
     waits = true;
