@@ -257,9 +257,8 @@ public final class Coordinator {
                         holding.grant(),
                         null,
                         Saturated.toInt(sums.getOrDefault(tenant, 0L)),
-                        policy == null || policy.max() == TenantPolicy.NO_MAX
-                            ? null
-                            : policy.max()));
+                        policy == null || policy.max() == TenantPolicy.NO_MAX ? null : policy.max(),
+                        holding.gone()));
               });
       member
           .refusals()

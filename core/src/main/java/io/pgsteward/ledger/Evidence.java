@@ -84,6 +84,25 @@ final class Evidence {
     countStrays(members);
   }
 
+  /**
+   * Notes which of the process ids that a member reported last the look no longer shows.
+   *
+   * @return whether there is news for the member
+   */
+  boolean showGone(Member member, long startedNanos) {
+    boolean news = false;
+    for (Map.Entry<TenantId, Holding> entry : member.ownHoldings().entrySet()) {
+      Place place = Place.of(entry.getKey());
+      List<Integer> gone =
+          entry.getValue().report().pids().stream()
+              .filter(pid -> !place.equals(alive.get(pid)))
+              .sorted()
+              .toList();
+      news |= entry.getValue().showGone(startedNanos, gone);
+    }
+    return news;
+  }
+
   /** A pid belongs to the holding whose newest report names it, else to the one that once did. */
   private void claim(Collection<Member> members) {
     owner = new HashMap<>();

@@ -4,6 +4,7 @@ import io.pgsteward.allocation.SlotClock;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -33,6 +34,7 @@ public final class Holding {
   private final Deque<Proof> proofs = new ArrayDeque<>();
   private final SlotClock clock = new SlotClock();
 
+  private List<Integer> gone = List.of();
   private boolean contradicted;
   private long reportedNanos;
   private long surplusSinceNanos;
@@ -65,6 +67,24 @@ public final class Holding {
   /** Whether the last look showed more than its report did, so that only a later look can tell. */
   public boolean isContradicted() {
     return contradicted;
+  }
+
+  /** Process ids of its last report that a later look no longer showed, ascending. */
+  public List<Integer> gone() {
+    return gone;
+  }
+
+  /**
+   * A look that began after the last report shows these of its process ids no more.
+   *
+   * @return whether that is news
+   */
+  boolean showGone(long startedNanos, List<Integer> pids) {
+    if (startedNanos - reportedNanos < 0 || pids.equals(gone)) {
+      return false;
+    }
+    gone = pids;
+    return true;
   }
 
   /** Backends that it reported and that PostgreSQL has not yet shown gone. */
@@ -132,6 +152,7 @@ public final class Holding {
   private void accept(Report news, long nowNanos) {
     report = news;
     reportedNanos = nowNanos;
+    gone = List.of();
     pids.addAll(news.pids());
     noteDemand(nowNanos);
   }

@@ -199,6 +199,9 @@ public final class Ledger {
   public void observed(Collection<Backend> managed, long startedNanos) {
     evidence.observe(managed, members.values(), startedNanos);
     for (Member member : members.values()) {
+      if (evidence.showGone(member, startedNanos)) {
+        changed.add(member.id());
+      }
       if (startedNanos - member.forgettableNanos(leaseNanos) > 0) {
         releaseWhatIsGone(member, startedNanos);
       }

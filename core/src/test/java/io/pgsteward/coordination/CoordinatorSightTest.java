@@ -7,6 +7,7 @@ import io.pgsteward.model.TenantId;
 import io.pgsteward.postgres.Backend;
 import io.pgsteward.protocol.StatusResponse.StrayStatus;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
@@ -82,6 +83,40 @@ class CoordinatorSightTest {
       scene.live(SECOND);
       assertThat(scene.coordinator.strays()).isEqualTo(1);
       assertThat(a.granted(WEB)).isEqualTo(3);
+    }
+  }
+
+  @Nested
+  class A_backend_that_a_member_reported {
+
+    private final Scene scene = Scene.serving(4, PolicyBooks.withDefault());
+
+    private List<Integer> goneOf(Participant member) {
+      return member.answer().tenants().get(0).gone();
+    }
+
+    @Test
+    void and_that_has_ended_is_told_to_it_at_once() {
+      Participant a = scene.member("a").wants(WEB, 2);
+      scene.settle();
+      a.holds(WEB, 2).sync();
+      scene.coordinator.drainChanged();
+      int ended = a.pids.getOrDefault(TenantId.parse(WEB), List.of()).get(0);
+      scene.backends.remove(ended);
+      scene.after(SECOND).look().decide();
+      assertThat(scene.coordinator.drainChanged()).contains(a.id);
+      assertThat(goneOf(a)).containsExactly(ended);
+      scene.look().decide();
+      assertThat(scene.coordinator.drainChanged()).as("told once").isEmpty();
+    }
+
+    @Test
+    void and_that_still_lives_is_not_told() {
+      Participant a = scene.member("a").wants(WEB, 2);
+      scene.settle();
+      a.holds(WEB, 2).sync();
+      scene.after(SECOND).look().decide();
+      assertThat(goneOf(a)).isEmpty();
     }
   }
 }

@@ -108,6 +108,9 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
   void lentAs(Connection proxy) {
     LENT_AS.setRelease(this, proxy);
     lendNanos = 0;
+    if (testBegan != 0) {
+      wires.closeBy(0);
+    }
   }
 
   @Nullable Connection lentAs() {
@@ -125,6 +128,7 @@ final class PhysicalConnection extends DelegatingConnection implements Wires.Lis
     if (lendNanos > 0 && testBegan == 0 && milliseconds == testMillis) {
       // The first call of a borrow sets the time for the test, the second one puts back the old.
       testBegan = wires.ticker().nanos();
+      wires.closeBy(testBegan + lendNanos);
       long left = Math.max(1, TimeUnit.NANOSECONDS.toMillis(lendNanos));
       wanted = (int) Math.min(milliseconds, left);
     }

@@ -54,7 +54,7 @@ final class Slot {
   /** The gate's tick when it last came back; a hint for "the warmest". */
   int usedAt;
 
-  /** Guarded by the gate's lock: since when it is opening, or empty. */
+  /** Guarded by the gate's lock: since when it is opening, closing, or empty. */
   long since;
 
   /** Guarded by the gate's lock: when it was opened last. */

@@ -144,7 +144,7 @@ final class SlotGate {
   }
 
   private void close(Slot slot, SlotState from, SlotWork.Todo todo) {
-    if (table.beginClosing(slot, from)) {
+    if (table.beginClosing(slot, from, ticker.nanos())) {
       todo.retire(slot);
     }
   }
@@ -157,7 +157,7 @@ final class SlotGate {
    * @param again whether the waiter had its turn before and goes to the head of the queue
    */
   void await(Waiter waiter, long deadline, boolean again) {
-    lock.run(todo -> enlist(waiter, again, todo));
+    lock.run(todo -> enlist(waiter, deadline, again, todo));
     WaiterQueue.End end = waiter.park(ticker, deadline);
     long waited = ticker.nanos() - waiter.since;
     if (end == WaiterQueue.End.INTERRUPTED) {
@@ -185,12 +185,12 @@ final class SlotGate {
         });
   }
 
-  private void enlist(Waiter waiter, boolean again, SlotWork.Todo todo) {
-    if (again) {
-      waiters.addFirst(waiter);
-    } else {
-      waiters.addLast(waiter);
+  private void enlist(Waiter waiter, long deadline, boolean again, SlotWork.Todo todo) {
+    if (again && deadline - ticker.nanos() <= 0) {
+      waiter.fail(timedOut(ticker.nanos() - waiter.since)); // its turns have used up its time
+      return;
     }
+    waiters.add(waiter, again);
     attention = true;
     settle(todo);
     if (!waiter.isQueued()) {
@@ -215,9 +215,8 @@ final class SlotGate {
     }
   }
 
-  /** What could be used now. An opening is for a waiting thread and not counted beside it. */
   private int level() {
-    return Math.min(cap, table.inUse() + Math.max(waiters.size(), table.opening()));
+    return Math.min(cap, table.level(waiters.size(), ticker.nanos()));
   }
 
   // ------------------------------------------------------------------ what becomes of slots
@@ -267,7 +266,7 @@ final class SlotGate {
   boolean closing(Slot slot, SQLException setupFailure) {
     return lock.ask(
         todo -> {
-          boolean opening = table.end(slot) == SlotState.OPENING;
+          boolean opening = table.end(slot, ticker.nanos()) == SlotState.OPENING;
           if (opening) {
             backoff.failed(setupFailure, OpenBackoff.Kind.of(setupFailure), ticker.nanos());
           }

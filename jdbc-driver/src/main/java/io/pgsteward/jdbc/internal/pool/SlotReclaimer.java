@@ -44,7 +44,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   private final Ticker ticker;
   private final PoolEvents events;
   private final SlotGate gate;
-  private final Supplier<@Nullable Connection> tryBorrow;
+  private final Supplier<@Nullable Connection> borrowToAsk;
   private final AtomicBoolean asking = new AtomicBoolean();
   private final Map<Slot, Lost> lost = new ConcurrentHashMap<>();
   private final CountDownLatch empty = new CountDownLatch(1);
@@ -56,15 +56,15 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   private volatile boolean poolClosed;
 
   /**
-   * @param tryBorrow a connection that is idle now, or null
+   * @param borrowToAsk a connection that is idle now, or null
    */
   SlotReclaimer(
       TenantPoolSettings settings,
       PoolRuntime runtime,
       PoolEvents events,
       SlotGate gate,
-      Supplier<@Nullable Connection> tryBorrow) {
-    this.tryBorrow = tryBorrow;
+      Supplier<@Nullable Connection> borrowToAsk) {
+    this.borrowToAsk = borrowToAsk;
     this.settings = settings;
     this.runtime = runtime;
     this.ticker = runtime.ticker();
@@ -175,7 +175,10 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
         });
   }
 
-  /** Asks PostgreSQL, over a connection that is idle anyhow, for the backends not yet seen gone. */
+  /**
+   * Asks PostgreSQL, over a connection that is idle or comes back soon, for the backends not yet
+   * seen gone.
+   */
   private void askPostgres() {
     Set<Integer> pids = new HashSet<>();
     lost.values().forEach(of -> pids.add(of.pid()));
@@ -186,7 +189,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   }
 
   private void askPostgres(Set<Integer> pids) {
-    try (Connection connection = tryBorrow.get()) {
+    try (Connection connection = borrowToAsk.get()) {
       if (connection != null) {
         gone(BackendCheck.gone(connection, pids));
       }

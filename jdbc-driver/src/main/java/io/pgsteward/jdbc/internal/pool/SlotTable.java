@@ -30,6 +30,9 @@ final class SlotTable {
   /** An opening that lasts longer does not count any more as help for a waiting thread. */
   private static final long SLOW_OPENING_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+  /** A close that lasts longer keeps its slot from those who wait. */
+  private static final long SLOW_CLOSING_NANOS = TimeUnit.MILLISECONDS.toNanos(1_500);
+
   /** HikariCP opens nothing in a slot for 30 ms after an opening; another slot is taken then. */
   private static final long REST_NANOS = TimeUnit.MILLISECONDS.toNanos(40);
 
@@ -160,6 +163,23 @@ final class SlotTable {
     ticks++;
   }
 
+  /**
+   * What could be used now. An opening is for a waiting thread and not counted beside it. While
+   * somebody waits, a close that nobody confirms counts too: its slot may be held for long, and
+   * another one is needed in its place.
+   */
+  int level(int waiting, long now) {
+    int level = inUse() + Math.max(waiting, opening);
+    if (waiting > 0 && closing > 0) {
+      for (Slot slot : slots) {
+        if (slot.state() == SlotState.CLOSING && now - slot.since >= SLOW_CLOSING_NANOS) {
+          level++;
+        }
+      }
+    }
+    return level;
+  }
+
   /** Idle slots, the one first that is least worth keeping. */
   List<Slot> coldestFirst() {
     List<Slot> idle = new ArrayList<>();
@@ -251,12 +271,13 @@ final class SlotTable {
    *
    * @return false if it is in another state by now
    */
-  boolean beginClosing(Slot slot, SlotState from) {
+  boolean beginClosing(Slot slot, SlotState from, long now) {
     if (!slot.transition(from, SlotState.CLOSING)) {
       return false;
     }
     count(from, -1);
     closing++;
+    slot.since = now;
     return true;
   }
 
@@ -265,11 +286,11 @@ final class SlotTable {
    *
    * @return the state that it was in
    */
-  SlotState end(Slot slot) {
+  SlotState end(Slot slot, long now) {
     while (true) {
       SlotState state = slot.state();
       boolean alive = state.isOpen() || state == SlotState.OPENING;
-      if (!alive || beginClosing(slot, state)) {
+      if (!alive || beginClosing(slot, state, now)) {
         return state;
       }
     }

@@ -27,6 +27,8 @@ public final class TenantPool implements AutoCloseable {
   /** While nothing is in use or under way: only for slots that were not used for long. */
   private static final long QUIET_TICK_NANOS = TimeUnit.SECONDS.toNanos(15);
 
+  private static final long ASK_WITHIN_NANOS = TimeUnit.MILLISECONDS.toNanos(200);
+
   private final TenantPoolSettings settings;
   private final Ticker ticker;
   private final PoolRuntime runtime;
@@ -70,7 +72,7 @@ public final class TenantPool implements AutoCloseable {
     this.gate =
         new SlotGate(
             ticker, new GateWork(), settings.initialLimit(), settings.cap(), settings.maxWaiters());
-    this.reclaimer = new SlotReclaimer(settings, runtime, events, gate, this::tryBorrow);
+    this.reclaimer = new SlotReclaimer(settings, runtime, events, gate, this::borrowToAsk);
     runtime.add(this);
   }
 
@@ -94,9 +96,15 @@ public final class TenantPool implements AutoCloseable {
     return waitForConnection(ticker.nanos(), timeoutNanos, false);
   }
 
-  /** A connection that is idle now, or null. */
-  private @Nullable Connection tryBorrow() {
+  /** A connection that is idle now or comes back within a moment, before all who wait, or null. */
+  private @Nullable Connection borrowToAsk() {
     Slot slot = gate.tryTake();
+    if (slot == null && gate.slots().stream().anyMatch(s -> s.state() == SlotState.IN_USE)) {
+      long now = ticker.nanos();
+      Waiter waiter = new Waiter(now);
+      gate.await(waiter, now + ASK_WITHIN_NANOS, true);
+      slot = waiter.slot();
+    }
     PhysicalConnection physical = slot == null ? null : slot.physical;
     return slot == null || physical == null
         ? null

@@ -105,7 +105,20 @@ final class WaiterQueue {
     return first == null ? 0 : Math.max(0, now - first.since);
   }
 
-  void addLast(Waiter waiter) {
+  /**
+   * Queues a waiter.
+   *
+   * @param again whether it had its turn before and goes to the head
+   */
+  void add(Waiter waiter, boolean again) {
+    if (again) {
+      addFirst(waiter);
+    } else {
+      addLast(waiter);
+    }
+  }
+
+  private void addLast(Waiter waiter) {
     begin(waiter);
     if (last == null) {
       first = waiter;
@@ -116,7 +129,7 @@ final class WaiterQueue {
     last = waiter;
   }
 
-  void addFirst(Waiter waiter) {
+  private void addFirst(Waiter waiter) {
     begin(waiter);
     if (first == null) {
       last = waiter;

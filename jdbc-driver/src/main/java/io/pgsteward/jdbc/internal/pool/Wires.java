@@ -37,6 +37,12 @@ final class Wires {
   private final long deadline;
   private final int hosts;
   private final long closeTimeoutNanos;
+
+  /**
+   * When a close by the borrower that has the connection under test must be over; 0: no borrower.
+   */
+  private volatile long closeBy;
+
   private final List<LingeringSocket> sockets = new ArrayList<>(1);
   private final Map<SocketAddress, Long> hostDeadlines = new HashMap<>(2);
   private volatile boolean opening = true;
@@ -103,8 +109,20 @@ final class Wires {
     return opening;
   }
 
+  /**
+   * A borrower's thread tests the connection and closes it if it is dead; that may not cost it more
+   * than the time it has. What is not confirmed by then is looked for later.
+   *
+   * @param deadline 0 when the test has ended
+   */
+  void closeBy(long deadline) {
+    closeBy = deadline;
+  }
+
   long closeTimeoutNanos() {
-    return closeTimeoutNanos;
+    long by = closeBy;
+    long own = by == 0 ? Long.MAX_VALUE : Math.max(0, by - ticker.nanos());
+    return Math.min(closeTimeoutNanos, own);
   }
 
   Ticker ticker() {

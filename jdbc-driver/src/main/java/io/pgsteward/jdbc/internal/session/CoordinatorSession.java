@@ -47,9 +47,7 @@ final class CoordinatorSession {
   private final CoordinatorClient client;
   private final MemberClock clock;
   private final SessionTenants tenants;
-
   private final LostGrants lostGrants;
-
   private final ReentrantLock lock = new ReentrantLock();
   private final Condition changed = lock.newCondition();
   private final GrantBook book; // guarded by lock
@@ -351,6 +349,7 @@ final class CoordinatorSession {
       if (answered(answer, next) == GrantBook.Outcome.OLDER) {
         throw useless("answers with grants older than those applied", client.askAnother());
       }
+      tenants.gone(answer.tenants());
     } catch (CoordinatorException e) {
       failed(e);
       if (e.kind() != Kind.CANCELLED) {

@@ -6,6 +6,7 @@ import io.pgsteward.jdbc.internal.pool.PoolRuntime;
 import io.pgsteward.jdbc.internal.pool.TenantPool;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.TenantId;
+import io.pgsteward.protocol.TenantGrant;
 import java.sql.SQLException;
 import java.sql.SQLNonTransientException;
 import java.time.Duration;
@@ -307,6 +308,17 @@ public final class Member {
         }
       }
       return figures;
+    }
+
+    @Override
+    public void gone(List<TenantGrant> grants) {
+      for (TenantGrant grant : grants) {
+        for (MemberTenant tenant : grant.gone().isEmpty() ? List.<MemberTenant>of() : tenants()) {
+          if (tenant.id().toString().equals(grant.tenant())) {
+            tenant.gone(grant.gone());
+          }
+        }
+      }
     }
 
     @Override

@@ -119,6 +119,15 @@ final class MemberTenant {
     return Math.max(0, limit - held);
   }
 
+  /** PostgreSQL no longer shows these process ids. */
+  void gone(List<Integer> pids) {
+    TenantPool pool = pool();
+    if (pool != null) {
+      pool.gone(pids);
+    }
+    retired.forEach(earlier -> earlier.gone(pids));
+  }
+
   int applied() {
     return applied;
   }

@@ -1,13 +1,14 @@
 package io.pgsteward.jdbc.internal.session;
 
 import io.pgsteward.model.TenantId;
+import io.pgsteward.protocol.TenantGrant;
 import java.util.List;
 import java.util.Map;
 
 /**
  * The tenants of a member as its session sees them: the seam between the exchange and the pools.
- * {@link #apply} and {@link #tidy} are called by the session's thread alone, {@link #figures} by
- * any.
+ * {@link #apply}, {@link #gone} and {@link #tidy} are called by the session's thread alone, {@link
+ * #figures} by any.
  */
 interface SessionTenants {
 
@@ -27,6 +28,9 @@ interface SessionTenants {
 
   /** The same figures, only looked at. */
   List<TenantFigures> figures();
+
+  /** What an answer says of process ids that are gone: connections that close and have them are. */
+  void gone(List<TenantGrant> grants);
 
   /** Drops what nobody has used for long. Called by the session's thread after each exchange. */
   void tidy();

@@ -299,6 +299,16 @@ class SlotGateTest {
     }
 
     @Test
+    void whose_turns_have_used_up_its_time_gets_no_further_one() throws Exception {
+      Slot idle = opened(1).get(0);
+      pass(1_000);
+      Waiter late = new Waiter(0);
+      gate.await(late, now.get(), true);
+      assertThat(late.failure()).isInstanceOf(BorrowFailure.TimedOut.class);
+      assertThat(idle.state()).isEqualTo(SlotState.IDLE);
+    }
+
+    @Test
     void a_connection_that_ends_in_use_is_not_given_back_a_second_time() throws Exception {
       Slot slot = opened(1).get(0);
       assertThat(gate.tryTake()).isSameAs(slot);
@@ -382,6 +392,19 @@ class SlotGateTest {
       assertThat(gate.tryTake()).isNotNull();
       gate.tick();
       assertThat(asked.rose).hasValue(before + 1);
+    }
+
+    @Test
+    void a_close_that_lasts_counts_as_demand_while_somebody_waits() throws Exception {
+      gate = gate(1);
+      Slot lingering = opened(1).get(0);
+      gate.closing(lingering, new SQLException());
+      waiting();
+      assertThat(usage().demand()).isEqualTo(1);
+      pass(1_500);
+      gate.tick();
+      assertThat(usage().demand()).isEqualTo(2);
+      gate.gone(lingering);
     }
 
     @Test

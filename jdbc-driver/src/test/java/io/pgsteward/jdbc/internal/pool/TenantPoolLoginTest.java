@@ -157,9 +157,25 @@ class TenantPoolLoginTest extends PoolOnPostgres {
                 }));
       }
       for (FutureTask<Long> thread : threads) {
-        assertThat(get(thread)).isBetween(1_900L, 4_000L);
+        assertThat(get(thread)).isBetween(1_900L, 2_900L);
       }
       assertThat(pool.usage().held()).isLessThanOrEqualTo(6);
+      pool.checkInvariants();
+    }
+  }
+
+  @Test
+  void dead_idle_connections_cost_a_borrower_no_more_than_its_own_time() throws Exception {
+    try (FaultProxy proxy = FaultProxy.before(postgres)) {
+      TenantPool pool = fixture.pool(through(proxy).connectTimeout(Duration.ofSeconds(3)));
+      pool.limit(8);
+      close(borrow(pool, 8));
+      proxy.drop();
+      TimeUnit.MILLISECONDS.sleep(700); // all will be tested at the next borrow
+      long began = System.nanoTime();
+      assertThat(failureOf(() -> pool.getConnection(TimeUnit.MILLISECONDS.toNanos(500))))
+          .isInstanceOf(BorrowFailure.TimedOut.class);
+      assertThat(TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - began)).isLessThan(1_400);
       pool.checkInvariants();
     }
   }

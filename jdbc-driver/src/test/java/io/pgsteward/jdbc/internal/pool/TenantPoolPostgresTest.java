@@ -205,6 +205,47 @@ class TenantPoolPostgresTest extends PoolOnPostgres {
   }
 
   @Test
+  void a_backend_is_found_gone_also_while_somebody_waits_all_the_time() throws Exception {
+    TenantPool pool = fixture.pool(settings(2));
+    List<Connection> held = borrow(pool, 2);
+    Connection aborted = held.get(0);
+    int pid = pidOf(aborted);
+    FutureTask<Boolean> running =
+        fixture.start(
+            () -> {
+              assertThatThrownBy(() -> query(aborted, "select pg_sleep(600)"))
+                  .isInstanceOf(SQLException.class);
+              return true;
+            });
+    Await.until("it runs", () -> isRunning(pid));
+    aborted.abort(Runnable::run);
+    get(running);
+    Await.until("it is closing", () -> pool.usage().closing() == 1);
+    AtomicBoolean enough = new AtomicBoolean();
+    List<FutureTask<Boolean>> busy = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      busy.add(
+          fixture.start(
+              () -> {
+                while (!enough.get()) {
+                  try (Connection mine = borrow(pool)) {
+                    query(mine, "select pg_sleep(0.02)");
+                  }
+                }
+                return true;
+              }));
+    }
+    held.get(1).close();
+    postgres.execute("select pg_terminate_backend(" + pid + ")");
+    Await.until("it is found gone", () -> pool.usage().closing() == 0);
+    enough.set(true);
+    for (FutureTask<Boolean> one : busy) {
+      get(one);
+    }
+    assertThat(pool.usage().counters().gaveUpCloses()).isZero();
+  }
+
+  @Test
   void every_connection_has_the_isolation_of_the_role_and_gets_it_back_after_use()
       throws Exception {
     postgres.execute(

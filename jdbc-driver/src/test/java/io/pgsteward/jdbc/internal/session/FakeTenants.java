@@ -1,9 +1,11 @@
 package io.pgsteward.jdbc.internal.session;
 
 import io.pgsteward.model.TenantId;
+import io.pgsteward.protocol.TenantGrant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -14,6 +16,7 @@ final class FakeTenants implements SessionTenants {
 
   final LinkedBlockingQueue<Integer> limits = new LinkedBlockingQueue<>();
   final AtomicInteger reports = new AtomicInteger();
+  final List<Integer> gone = new CopyOnWriteArrayList<>();
   volatile TenantFigures figures = figures(0, 0);
   volatile int limit = -1;
   volatile int limitAtReport = -1;
@@ -49,6 +52,11 @@ final class FakeTenants implements SessionTenants {
   @Override
   public List<TenantFigures> figures() {
     return List.of(figures);
+  }
+
+  @Override
+  public void gone(List<TenantGrant> grants) {
+    grants.forEach(grant -> gone.addAll(grant.gone()));
   }
 
   @Override
