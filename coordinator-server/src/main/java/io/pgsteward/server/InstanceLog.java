@@ -142,7 +142,7 @@ final class InstanceLog implements ControlLoopListener {
       return;
     }
     // Whose they are is asked of the loop, which answers after this call of its own.
-    status.get().whenComplete((now, failure) -> strays(before, after, now));
+    var unused = status.get().whenComplete((now, failure) -> strays(before, after, now));
   }
 
   private void strays(int before, int after, @Nullable InstanceStatus now) {
