@@ -83,7 +83,7 @@ public final class Demo {
             + " every share is judged by the budget in force.");
     say(machine.atStart());
     System.out.println("   The table:");
-    System.out.println(LiveTable.LEGEND);
+    System.out.println(LiveTable.LEGEND.indent(6).stripTrailing());
   }
 
   private static void say(String text) {
