@@ -9,6 +9,7 @@ import io.pgsteward.postgres.ConnectionSource;
 import io.pgsteward.postgres.LeaderSession;
 import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.postgres.PostgresLeaderSession;
+import io.pgsteward.protocol.StatusResponse.InstanceStatus;
 import io.pgsteward.server.config.InstanceConfig;
 import io.pgsteward.server.config.ListenAddress;
 import io.pgsteward.server.config.ServerConfig;
@@ -24,6 +25,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -98,7 +101,7 @@ final class CoordinatorServer implements AutoCloseable {
               settings(config, instance),
               sessions.apply(instance),
               Ticker.system(),
-              new InstanceLog(instance.id(), ready)));
+              new InstanceLog(instance.id(), ready, () -> status(loops, instance.id()))));
       LOG.info(
           "{}: PostgreSQL {} as {}, enforce is {}",
           instance.id(),
@@ -118,11 +121,16 @@ final class CoordinatorServer implements AutoCloseable {
       return new CoordinatorServer(loops, http);
     } catch (IOException e) {
       closeAll(loops);
-      throw new StartException(ExitCode.FAILED, String.valueOf(e.getMessage()), e);
+      throw new StartException(ExitCode.FAILED, "listen: " + e.getMessage(), e);
     } catch (StartException | InterruptedException | RuntimeException e) {
       closeAll(loops);
       throw e;
     }
+  }
+
+  private static CompletableFuture<InstanceStatus> status(
+      Map<InstanceId, ControlLoop> loops, InstanceId instance) {
+    return Objects.requireNonNull(loops.get(instance), "the loop that calls").status();
   }
 
   private static CoordinatorSettings settings(ServerConfig config, InstanceConfig instance) {
@@ -150,7 +158,8 @@ final class CoordinatorServer implements AutoCloseable {
       for (Map.Entry<InstanceId, Future<@Nullable SQLException>> start : starts.entrySet()) {
         SQLException failure = result(start.getValue());
         if (failure != null) {
-          refused.add(start.getKey() + ": " + failure.getMessage());
+          refused.add(
+              "instances." + start.getKey() + ": " + failure.getMessage() + keysFor(failure));
           first = first == null ? failure : first;
           code = failure instanceof LeadershipHeldException ? code : ExitCode.FAILED;
         }
@@ -161,6 +170,18 @@ final class CoordinatorServer implements AutoCloseable {
     } finally {
       starters.shutdownNow();
     }
+  }
+
+  /** Which keys of the instance the operator should look at. */
+  private static String keysFor(SQLException failure) {
+    String state = failure.getSQLState() == null ? "" : failure.getSQLState();
+    if (failure instanceof LeadershipHeldException) {
+      return "; stop that one first, or name another server in url";
+    }
+    if (state.startsWith("28")) {
+      return "; look at user and password";
+    }
+    return state.equals("3D000") || state.equals("25006") ? "; look at url" : "";
   }
 
   private static @Nullable SQLException failureOf(ControlLoop loop) {

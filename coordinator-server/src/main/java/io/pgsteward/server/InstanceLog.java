@@ -6,9 +6,14 @@ import io.pgsteward.coordination.ControlLoopListener;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.protocol.CoordinatorPhase;
+import io.pgsteward.protocol.StatusResponse.InstanceStatus;
 import io.pgsteward.server.http.Readiness;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.StringJoiner;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -26,9 +31,17 @@ final class InstanceLog implements ControlLoopListener {
 
   private final InstanceId instance;
   private final Readiness readiness;
+  private final Supplier<CompletableFuture<InstanceStatus>> status;
   private @Nullable String holder;
 
-  InstanceLog(InstanceId instance, Readiness readiness) {
+  /**
+   * @param status asks the loop for its status
+   */
+  InstanceLog(
+      InstanceId instance,
+      Readiness readiness,
+      Supplier<CompletableFuture<InstanceStatus>> status) {
+    this.status = status;
     this.instance = instance;
     this.readiness = readiness;
   }
@@ -65,9 +78,9 @@ final class InstanceLog implements ControlLoopListener {
         String.join(", ", differences(before, after)));
     if (after.deficit() > 0 && before.deficit() == 0) {
       LOG.warn(
-          "{}: the budget is 0 and {} connections short: {}",
+          "{}: the budget is 0 and {} short: {}",
           instance,
-          after.deficit(),
+          count(after.deficit(), "connection"),
           parts(after));
     }
   }
@@ -109,49 +122,106 @@ final class InstanceLog implements ControlLoopListener {
   }
 
   @Override
+  public void enforcementChanged(String sentence, boolean limits) {
+    if (limits) {
+      LOG.info("{}: {}", instance, sentence);
+    } else {
+      LOG.warn("{}: {}", instance, sentence);
+    }
+  }
+
+  @Override
+  public void limitsSet(Map<String, Integer> limits) {
+    LOG.debug("{}: role limits set: {}", instance, limits);
+  }
+
+  @Override
+  public void limitsFailed(Map<String, Integer> limits, Exception cause) {
+    LOG.warn(
+        "{}: the role limits {} could not be set, and grants that need them wait: {}",
+        instance,
+        limits,
+        cause.getMessage());
+  }
+
+  @Override
+  public void limitChangedByAnotherHand(String role, int found) {
+    LOG.warn(
+        "{}: somebody set the connection limit of role {} to {}; it is put right. To manage it by"
+            + " hand, declare the role foreign",
+        instance,
+        role,
+        found);
+  }
+
+  @Override
   public void unmetGuaranteesChanged(int before, int after) {
     if (after == 0) {
       LOG.info("{}: all guarantees are met again", instance);
     } else {
       LOG.warn(
-          "{}: {} slots of guarantees have demand and cannot be granted (before: {});"
+          "{}: {} of guarantees {} demand and cannot be granted (before: {});"
               + " /v1/status shows whose",
           instance,
-          after,
+          count(after, "slot"),
+          after == 1 ? "has" : "have",
           before);
     }
   }
 
   @Override
   public void straysChanged(int before, int after) {
-    LOG.info(
-        "{}: {} connections of managed roles are no member's (before: {})",
+    if (after == 0) {
+      LOG.info("{}: no stray connections any more (before: {})", instance, before);
+      return;
+    }
+    // Whose they are is asked of the loop, which answers after this call of its own.
+    var unused = status.get().whenComplete((now, failure) -> strays(before, after, now));
+  }
+
+  private void strays(int before, int after, @Nullable InstanceStatus now) {
+    StringJoiner where = new StringJoiner(", ", " (", ")").setEmptyValue("");
+    if (now != null) {
+      now.strays().forEach(of -> where.add(of.count() + " of " + of.role() + "@" + of.database()));
+    }
+    LOG.warn(
+        "{}: {}{} of managed roles that no member has reported (before: {}), taken from what is"
+            + " given out; let what opens them use PgSteward or a role of its own",
         instance,
-        after,
+        count(after, "stray connection"),
+        where,
         before);
+  }
+
+  private static String count(int number, String what) {
+    return number + " " + what + (number == 1 ? "" : "s");
   }
 
   @Override
   public void memberJoined(MemberId member, String name, String address) {
-    LOG.info("{}: member {} ({}) joined from {}", instance, member, shown(name), address);
+    LOG.info("{}: member {} joined from {}", instance, shown(member, name), address);
   }
 
   @Override
   public void memberLeft(MemberId member, String name) {
-    LOG.info("{}: member {} ({}) left", instance, member, shown(name));
+    LOG.info("{}: member {} left", instance, shown(member, name));
   }
 
   @Override
   public void memberForgotten(MemberId member, String name) {
     LOG.info(
-        "{}: member {} ({}) was silent and PostgreSQL shows nothing of it; forgotten",
+        "{}: member {} was silent and PostgreSQL shows nothing of it; forgotten",
         instance,
-        member,
-        shown(name));
+        shown(member, name));
   }
 
-  private static String shown(String name) {
-    return name.length() <= LONGEST_NAME ? name : name.substring(0, LONGEST_NAME) + "...";
+  /** The member with the name that it has given itself, if any. */
+  private static String shown(MemberId member, String name) {
+    if (name.isBlank()) {
+      return member.toString();
+    }
+    String cut = name.length() <= LONGEST_NAME ? name : name.substring(0, LONGEST_NAME) + "...";
+    return member + " (" + cut + ")";
   }
 
   @Override

@@ -9,6 +9,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.logging.Level;
 import java.util.logging.Logger;
+import org.slf4j.LoggerFactory;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -20,6 +21,8 @@ import picocli.CommandLine.Spec;
     description = "Runs a coordinator until SIGTERM or SIGINT.",
     mixinStandardHelpOptions = true)
 final class ServeCommand implements Callable<Integer> {
+
+  private static final org.slf4j.Logger LOG = LoggerFactory.getLogger("pgsteward");
 
   /** Held, since a logger that nobody holds forgets its level. */
   private static final Logger DRIVER_LOG = Logger.getLogger("org.postgresql");
@@ -49,7 +52,7 @@ final class ServeCommand implements Callable<Integer> {
       err.println(e.getMessage());
       return ExitCode.WRONG_CONFIG.code();
     } catch (StartException e) {
-      err.println(e.getMessage());
+      String.valueOf(e.getMessage()).lines().forEach(line -> LOG.error("{}: {}", config, line));
       return e.exitCode().code();
     }
   }

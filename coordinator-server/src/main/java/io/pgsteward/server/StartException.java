@@ -2,7 +2,7 @@ package io.pgsteward.server;
 
 import org.jspecify.annotations.Nullable;
 
-/** The coordinator cannot start. The message is one sentence for the operator. */
+/** The coordinator cannot start. The message has a line for each reason, key first. */
 final class StartException extends Exception {
 
   private static final long serialVersionUID = 1L;

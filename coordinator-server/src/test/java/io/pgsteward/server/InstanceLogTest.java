@@ -11,9 +11,14 @@ import io.pgsteward.budget.ServerLimits;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.protocol.CoordinatorPhase;
+import io.pgsteward.protocol.StatusResponse.BudgetStatus;
+import io.pgsteward.protocol.StatusResponse.InstanceStatus;
+import io.pgsteward.protocol.StatusResponse.StrayStatus;
 import io.pgsteward.server.http.Readiness;
 import java.sql.SQLException;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -25,7 +30,9 @@ class InstanceLogTest {
   private static final MemberId MEMBER = new MemberId("member-0001");
 
   private final Readiness readiness = new Readiness();
-  private final InstanceLog log = new InstanceLog(new InstanceId("main"), readiness);
+  private final List<StrayStatus> strays = new ArrayList<>();
+  private final InstanceLog log =
+      new InstanceLog(new InstanceId("main"), readiness, this::instanceStatus);
   private final Logger logger = (Logger) LoggerFactory.getLogger("pgsteward");
   private final ListAppender<ILoggingEvent> appender = new ListAppender<>();
 
@@ -42,6 +49,27 @@ class InstanceLogTest {
     logger.detachAppender(appender);
     logger.setAdditive(true);
     logger.setLevel(null);
+  }
+
+  private CompletableFuture<InstanceStatus> instanceStatus() {
+    if (strays.isEmpty()) {
+      return CompletableFuture.failedFuture(new IllegalStateException("stopped"));
+    }
+    return CompletableFuture.completedFuture(
+        new InstanceStatus(
+            "main",
+            CoordinatorPhase.SERVING,
+            7,
+            null,
+            new BudgetStatus(100, 110, 5, 2, 3, 0, 0),
+            0,
+            0,
+            strays,
+            "off",
+            0,
+            null,
+            List.of(),
+            List.of()));
   }
 
   private List<String> lines() {
@@ -100,27 +128,50 @@ class InstanceLogTest {
     log.memberJoined(MEMBER, "shop", "10.0.0.7");
     log.memberLeft(MEMBER, "shop".repeat(100));
     log.memberForgotten(MEMBER, "shop");
+    log.memberJoined(MEMBER, "", "10.0.0.7");
 
     assertThat(lines())
         .containsExactly(
             "INFO main: member member-0001 (shop) joined from 10.0.0.7",
             "INFO main: member member-0001 (" + "shop".repeat(15) + "...) left",
             "INFO main: member member-0001 (shop) was silent and PostgreSQL shows nothing of it;"
-                + " forgotten");
+                + " forgotten",
+            "INFO main: member member-0001 joined from 10.0.0.7");
   }
 
   @Test
   void what_is_unmet_is_a_warning_until_it_is_met() {
     log.unmetGuaranteesChanged(0, 20);
     log.unmetGuaranteesChanged(20, 0);
-    log.straysChanged(0, 2);
+    log.unmetGuaranteesChanged(0, 1);
 
     assertThat(lines())
         .containsExactly(
             "WARN main: 20 slots of guarantees have demand and cannot be granted (before: 0);"
                 + " /v1/status shows whose",
             "INFO main: all guarantees are met again",
-            "INFO main: 2 connections of managed roles are no member's (before: 0)");
+            "WARN main: 1 slot of guarantees has demand and cannot be granted (before: 0);"
+                + " /v1/status shows whose");
+  }
+
+  @Test
+  void strays_are_a_warning_that_says_what_to_do() {
+    log.straysChanged(0, 1);
+    strays.add(new StrayStatus("web", "shop", 1));
+    strays.add(new StrayStatus("worker", "shop", 2));
+    log.straysChanged(1, 3);
+    log.straysChanged(3, 0);
+
+    String advice =
+        ", taken from what is given out; let what opens them use PgSteward or a role of its own";
+    assertThat(lines())
+        .containsExactly(
+            "WARN main: 1 stray connection of managed roles that no member has reported (before: 0)"
+                + advice,
+            "WARN main: 3 stray connections (1 of web@shop, 2 of worker@shop) of managed roles that"
+                + " no member has reported (before: 1)"
+                + advice,
+            "INFO main: no stray connections any more (before: 3)");
   }
 
   @Test

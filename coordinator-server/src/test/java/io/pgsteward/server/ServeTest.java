@@ -99,8 +99,11 @@ class ServeTest {
                       "jdbc:postgresql://127.0.0.1:1/postgres", "x", "y", taken.getLocalPort()))) {
         assertThat(process.exitCode(LIMIT)).isEqualTo(1);
         assertThat(process.output())
-            .contains(
-                "cannot listen on 127.0.0.1:" + taken.getLocalPort() + ": Address already in use")
+            .anySatisfy(
+                line ->
+                    assertThat(line)
+                        .contains("ERROR ", ".yml: listen: cannot listen on 127.0.0.1:")
+                        .endsWith(taken.getLocalPort() + ": Address already in use"))
             .noneSatisfy(line -> assertThat(line).contains("Exception"));
       }
     }
@@ -122,8 +125,12 @@ class ServeTest {
           serve(config(server.url("postgres"), role.name(), "wr0ng-secret", 0))) {
         assertThat(process.exitCode(LIMIT)).isEqualTo(1);
         assertThat(process.tail())
-            .contains("main: ", "password authentication failed for user \"" + role.name() + "\"")
-            .doesNotContain("wr0ng-secret", "Exception");
+            .contains(
+                "ERROR ",
+                ".yml: instances.main: ",
+                "password authentication failed for user \"" + role.name() + "\"",
+                "look at user and password")
+            .doesNotContain("wr0ng-secret", "Exception", "enforce is");
       }
     }
 

@@ -82,9 +82,9 @@ final class Announcements {
     }
     coordinator.drainLimitsOfOtherHands().forEach(listener::limitChangedByAnotherHand);
     String enforcement = coordinator.enforcement();
-    if (!enforcement.equals(toldEnforcement)) {
+    if (budget != null && !enforcement.equals(toldEnforcement)) {
       toldEnforcement = enforcement;
-      listener.enforcementChanged(enforcement);
+      listener.enforcementChanged(enforcement, coordinator.enforces());
     }
   }
 }

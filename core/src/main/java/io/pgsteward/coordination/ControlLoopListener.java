@@ -53,8 +53,13 @@ public interface ControlLoopListener {
   /** Another hand has changed a role's limit to this; it is put right in the next round. */
   default void limitChangedByAnotherHand(String role, int found) {}
 
-  /** What protects the budget changed; in one sentence for operators. Told once at the start. */
-  default void enforcementChanged(String sentence) {}
+  /**
+   * What protects the budget changed; also told after the first look.
+   *
+   * @param sentence for operators
+   * @param limits whether role limits are kept
+   */
+  default void enforcementChanged(String sentence, boolean limits) {}
 
   /** Another coordinator leads now, or did at the first try. */
   default void leadershipHeldBy(String holder) {}

@@ -362,6 +362,11 @@ public final class Coordinator {
     return enforcer.drainOtherHand();
   }
 
+  /** Whether role limits are kept. */
+  public boolean enforces() {
+    return enforcer.isOn();
+  }
+
   /** What protects the budget, in one sentence for operators. */
   public String enforcement() {
     return enforcer.sentence();

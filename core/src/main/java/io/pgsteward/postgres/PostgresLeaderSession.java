@@ -38,6 +38,9 @@ public final class PostgresLeaderSession implements LeaderSession {
 
   private static final Pattern NAME = Pattern.compile("pgsteward (\\S+) (\\S+)");
 
+  /** An address that can be asked: no {@code local-pid-}, no URL, and not cut short. */
+  private static final Pattern HOST_AND_PORT = Pattern.compile("[\\w.\\[\\]:-]+:\\d{1,5}");
+
   private static final String OBJECT_IN_USE = "55006";
 
   private static final int FORMER_TRIES = 20;
@@ -198,11 +201,25 @@ public final class PostgresLeaderSession implements LeaderSession {
             + row.getInt(1)
             + ", role "
             + row.getString(4)
-            + ", from "
+            + ", address "
             + row.getString(7)
             + ", application_name \""
             + row.getString(6)
             + "\"";
+    Matcher name = NAME.matcher(row.getString(6));
+    boolean named = name.matches();
+    String address = named ? name.group(1) : row.getString(7);
+    if (!row.getBoolean(5) && named && HOST_AND_PORT.matcher(address).matches()) {
+      return new SQLException(
+          "a coordinator at "
+              + address
+              + " leads; an application sets coordinator=http://"
+              + address
+              + ", a second coordinator logs in with the role of the first ("
+              + who
+              + "; if that is none of yours, end it with pg_terminate_backend)",
+          OBJECT_IN_USE);
+    }
     if (!row.getBoolean(5)) {
       return new SQLException(
           "the leader's lock is held by a role that is not the coordinator's ("
@@ -224,9 +241,6 @@ public final class PostgresLeaderSession implements LeaderSession {
               + " server must connect to the same database",
           OBJECT_IN_USE);
     }
-    Matcher name = NAME.matcher(row.getString(6));
-    boolean named = name.matches();
-    String holder = named ? name.group(1) : row.getString(7);
     String otherConfig =
         named && !name.group(2).equals(hashAsShown())
             ? "; it runs with another configuration (hash "
@@ -236,7 +250,7 @@ public final class PostgresLeaderSession implements LeaderSession {
                 + "): give both the same"
             : "";
     return new LeadershipHeldException(
-        "the coordinator at " + holder + " leads (" + who + ")" + otherConfig, holder);
+        "the coordinator at " + address + " leads (" + who + ")" + otherConfig, address);
   }
 
   private long begin(Connection fresh) throws SQLException {

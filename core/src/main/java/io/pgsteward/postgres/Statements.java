@@ -41,7 +41,9 @@ final class Statements {
       """
       SELECT l.pid, d.datname, d.datname = pg_catalog.current_database() AS here,
              a.usename, a.usename = session_user AS ours,
-             coalesce(a.application_name, ''), coalesce(host(a.client_addr), 'a local socket')
+             coalesce(a.application_name, ''),
+             coalesce(host(a.client_addr),
+                      CASE WHEN a.client_port = -1 THEN 'local socket' ELSE 'not visible' END)
         FROM pg_catalog.pg_locks l
         LEFT JOIN pg_catalog.pg_database d ON d.oid = l.database
         JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid

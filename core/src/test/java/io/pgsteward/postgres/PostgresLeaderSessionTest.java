@@ -137,7 +137,25 @@ class PostgresLeaderSessionTest {
           .isInstanceOf(SQLException.class)
           .isNotInstanceOf(LeadershipHeldException.class)
           .hasMessageContaining(intruder.name())
-          .hasMessageContaining("pg_terminate_backend");
+          .hasMessageContaining("pg_terminate_backend")
+          .message()
+          .doesNotContain("coordinator=http");
+    }
+
+    @Test
+    void held_by_a_coordinator_of_another_role_tells_where_it_is() throws Exception {
+      TestRole other = postgres.createRole("other");
+      Connection connection = postgres.connect("postgres", other);
+      opened.add(connection);
+      run(connection, "SELECT set_config('application_name', 'pgsteward 10.0.0.2:7432 aa', false)");
+      run(connection, "SELECT pg_advisory_lock(" + Statements.LOCK_KEY + ")");
+
+      assertThatThrownBy(sessionOf(postgres.createRole("plain"))::lead)
+          .isNotInstanceOf(LeadershipHeldException.class)
+          .hasMessageContaining("a coordinator at 10.0.0.2:7432 leads")
+          .hasMessageContaining("coordinator=http://10.0.0.2:7432")
+          .hasMessageContaining("address not visible")
+          .hasMessageContaining(other.name());
     }
 
     @Test

@@ -19,6 +19,10 @@ public final class DriverUrl {
    * Without {@code coordinator=} in the URL this process has the whole budget of the server.
    */
   public static void main(String[] arguments) throws SQLException {
+    if (arguments.length != 3) {
+      System.err.println("usage: DriverUrl jdbc:pgsteward://HOST:PORT/DATABASE ROLE PASSWORD");
+      System.exit(2);
+    }
     for (int i = 1; i <= 2; i++) {
       try (Connection connection =
               DriverManager.getConnection(arguments[0], arguments[1], arguments[2]);

@@ -16,6 +16,12 @@ public final class PlainDataSource {
    * address, e.g. {@code http://127.0.0.1:7432}.
    */
   public static void main(String[] arguments) throws SQLException {
+    if (arguments.length != 4) {
+      System.err.println(
+          "usage: PlainDataSource jdbc:pgsteward://HOST:PORT/DATABASE ROLE PASSWORD"
+              + " http://COORDINATOR:PORT");
+      System.exit(2);
+    }
     try (PgStewardDataSource dataSource = new PgStewardDataSource()) {
       dataSource.setJdbcUrl(arguments[0]);
       dataSource.setUsername(arguments[1]);

@@ -62,6 +62,17 @@ class SmallProgramsTest {
         .isEqualTo(said.get(0).replace("connection 1", "connection 2"));
   }
 
+  @Test
+  void without_arguments_they_say_how_they_are_used() {
+    for (Class<?> program : List.of(PlainDataSource.class, DriverUrl.class)) {
+      try (JvmProcess process =
+          JvmProcess.start(program.getSimpleName(), program, List.of(), line -> {})) {
+        assertThat(process.exitCode(LIMIT)).isEqualTo(2);
+        assertThat(process.output()).singleElement().asString().startsWith("usage: ");
+      }
+    }
+  }
+
   private static List<String> said(Class<?> program, String... arguments) {
     try (JvmProcess process =
         JvmProcess.start(program.getSimpleName(), program, List.of(arguments), line -> {})) {

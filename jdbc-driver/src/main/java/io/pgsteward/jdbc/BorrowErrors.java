@@ -16,6 +16,9 @@ final class BorrowErrors {
   /** The server did not answer, or there is no way to it. */
   static final String UNREACHABLE = "08001";
 
+  /** Making the pool takes less once the JVM is warm. */
+  private static final long WORTH_SAYING_MILLIS = 10;
+
   /** The coordinator will not have this tenant. */
   private static final String REJECTED = "08004";
 
@@ -31,18 +34,36 @@ final class BorrowErrors {
   /**
    * The time ended before a connection could be had.
    *
+   * @param limit how long the borrower could wait: {@code connectionTimeout}, or what was asked for
+   * @param waited how long it waited; what is missing to the limit went to making the pool
    * @param opening what the last failed opening said, or null if none failed
    * @param nested whether the borrower's thread already held a connection of the tenant
    */
   SQLException timedOut(
-      TenantSnapshot state, Duration waited, @Nullable SQLException opening, boolean nested) {
+      TenantSnapshot state,
+      Duration limit,
+      Duration waited,
+      @Nullable SQLException opening,
+      boolean nested) {
+    String after = after(state, limit, waited);
     FullLimit refusal = PostgresRefusal.limitOf(opening);
     boolean slotFree = state.inUse() < state.limit();
     if (refusal == null && slotFree && (opening != null || state.opening() > 0)) {
-      return unreachable(state, waited, opening);
+      return unreachable(state, after, opening);
     }
-    FullLimit limit = refusal != null && slotFree ? refusal : limitInForce(state);
-    return noSlot(limit, state, waited, opening, nested);
+    FullLimit full = refusal != null && slotFree ? refusal : limitInForce(state);
+    return new NoSlotException(
+        after
+            + sentence(full, state)
+            + figures(state)
+            + nestedHint(nested)
+            + " What helps: "
+            + advice(full, state)
+            + ".",
+        full,
+        state.tenant(),
+        waited,
+        opening);
   }
 
   private static FullLimit limitInForce(TenantSnapshot state) {
@@ -77,28 +98,14 @@ final class BorrowErrors {
         null);
   }
 
-  private NoSlotException noSlot(
-      FullLimit limit,
-      TenantSnapshot state,
-      Duration waited,
-      @Nullable SQLException opening,
-      boolean nested) {
-    return new NoSlotException(
-        after(state, waited)
-            + sentence(limit, state)
-            + figures(state)
-            + nestedHint(nested)
-            + " What helps: "
-            + advice(limit, state)
-            + ".",
-        limit,
-        state.tenant(),
-        waited,
-        opening);
-  }
-
-  private static String after(TenantSnapshot state, Duration waited) {
-    return state.tenant() + ": no connection within " + waited.toMillis() + " ms: ";
+  private static String after(TenantSnapshot state, Duration limit, Duration waited) {
+    long made = limit.minus(waited).toMillis();
+    return state.tenant()
+        + ": no connection within "
+        + limit.toMillis()
+        + " ms"
+        + (made < WORTH_SAYING_MILLIS ? "" : ", of which making the pool took " + made + " ms")
+        + ": ";
   }
 
   private String sentence(FullLimit limit, TenantSnapshot state) {
@@ -203,10 +210,7 @@ final class BorrowErrors {
   private static String advice(FullLimit limit, TenantSnapshot state) {
     return switch (limit) {
       case TENANT_MAX -> "a larger max in the coordinator's configuration, or shorter transactions";
-      case MEMBER_GRANT ->
-          state.coordinator().usable()
-              ? "a longer connectionTimeout, a guarantee for the tenant, or shorter transactions"
-              : "bring the coordinator back; fallbackSlots is what a process has without it";
+      case MEMBER_GRANT -> memberAdvice(state.coordinator());
       case BUDGET ->
           "a guarantee for the tenant, shorter transactions, or a larger max_connections";
       case ROLE_LIMIT, DATABASE_LIMIT ->
@@ -217,15 +221,24 @@ final class BorrowErrors {
     };
   }
 
+  private static String memberAdvice(TenantSnapshot.Coordinator coordinator) {
+    if (coordinator.usable()) {
+      return "a longer connectionTimeout, a guarantee for the tenant, or shorter transactions";
+    }
+    return coordinator.budget() < 0
+        ? "a coordinator that answers (it has not been heard yet); until then a process has"
+            + " fallbackSlots"
+        : "bring the coordinator back; fallbackSlots is what a process has without it";
+  }
+
   /** A slot was free, but no physical connection came of it in time. */
   private SQLException unreachable(
-      TenantSnapshot state, Duration waited, @Nullable SQLException opening) {
+      TenantSnapshot state, String after, @Nullable SQLException opening) {
     String what =
         opening == null
             ? "PostgreSQL at " + hosts() + " has not answered " + openings(state.opening())
             : "PostgreSQL at " + hosts() + " cannot be reached: " + opening.getMessage();
-    return new SQLTransientConnectionException(
-        after(state, waited) + what + figures(state), UNREACHABLE, opening);
+    return new SQLTransientConnectionException(after + what + figures(state), UNREACHABLE, opening);
   }
 
   private static String openings(int count) {

@@ -108,7 +108,7 @@ public final class PgStewardDataSource implements DataSource, AutoCloseable {
     if (loginTimeout > 0) {
       wait = Math.min(wait, Duration.ofSeconds(loginTimeout).toNanos());
     }
-    return started.getConnection(Math.max(1, wait - (System.nanoTime() - begun)));
+    return started.getConnection(wait, System.nanoTime() - begun);
   }
 
   private synchronized RunningPool start() throws SQLException {

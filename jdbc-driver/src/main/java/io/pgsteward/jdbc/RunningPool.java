@@ -135,21 +135,59 @@ final class RunningPool {
   }
 
   Connection getConnection(long timeoutNanos) throws SQLException {
+    return getConnection(timeoutNanos, 0);
+  }
+
+  /**
+   * Borrows a connection.
+   *
+   * @param timeoutNanos the longest wait that the caller allows
+   * @param goneNanos what of it has gone already
+   */
+  Connection getConnection(long timeoutNanos, long goneNanos) throws SQLException {
     try {
-      return access.getConnection(timeoutNanos);
+      return access.getConnection(Math.max(1, timeoutNanos - goneNanos));
+    } catch (TimedOutException e) {
+      throw told(timedOut(e.failure, timeoutNanos));
     } catch (NoSlotException e) {
-      tell(listener -> listener.noSlot(e));
-      throw e;
+      throw told(e);
+    }
+  }
+
+  private SQLException told(SQLException error) {
+    if (error instanceof NoSlotException noSlot) {
+      tell(listener -> listener.noSlot(noSlot));
+    }
+    return error;
+  }
+
+  private SQLException timedOut(BorrowFailure.TimedOut failure, long timeoutNanos) {
+    return errors.timedOut(
+        snapshot(failure.usage()),
+        Duration.ofNanos(timeoutNanos),
+        Duration.ofNanos(failure.waitedNanos()),
+        failure.lastOpenFailure(),
+        failure.callerHoldsConnection());
+  }
+
+  /** Carries the failure to the borrower's own DataSource, which knows how long it could wait. */
+  private static final class TimedOutException extends SQLException {
+    private static final long serialVersionUID = 1L;
+    private final transient BorrowFailure.TimedOut failure;
+
+    TimedOutException(BorrowFailure.TimedOut failure) {
+      this.failure = failure;
+    }
+
+    @Override
+    public synchronized Throwable fillInStackTrace() {
+      return this; // nobody sees it
     }
   }
 
   private SQLException explain(BorrowFailure failure) {
     if (failure instanceof BorrowFailure.TimedOut e) {
-      return errors.timedOut(
-          snapshot(e.usage()),
-          Duration.ofNanos(e.waitedNanos()),
-          e.lastOpenFailure(),
-          e.callerHoldsConnection());
+      return new TimedOutException(e);
     }
     if (failure instanceof BorrowFailure.TooManyWaiters e) {
       return errors.tooManyWaiters(snapshot(e.usage()), e.maxWaiters());

@@ -81,7 +81,7 @@ class BorrowErrorsTest {
   }
 
   private NoSlotException timedOut(TenantSnapshot state, @Nullable SQLException opening) {
-    SQLException error = errors.timedOut(state, WAITED, opening, false);
+    SQLException error = errors.timedOut(state, WAITED, WAITED, opening, false);
     assertThat((Throwable) error).isInstanceOf(NoSlotException.class);
     assertThat(error.getSQLState()).isEqualTo("53300");
     return (NoSlotException) error;
@@ -135,6 +135,19 @@ class BorrowErrorsTest {
               "all 2 slots", "without its coordinator", "not usable for 9000ms");
       assertThat((Throwable) timedOut(state(0, null, 0, 0, silence()), null))
           .hasMessageContaining("this process has no slot");
+    }
+
+    @Test
+    void is_told_with_other_advice_when_no_coordinator_was_heard_yet() {
+      assertThat((Throwable) timedOut(state(2, null, 2, 0, silence()), null))
+          .hasMessageContaining("it has not been heard yet")
+          .message()
+          .doesNotContain("bring the coordinator back");
+      TenantSnapshot.Coordinator gone =
+          new TenantSnapshot.Coordinator(
+              "http://c:7432", false, "not usable", Duration.ZERO, 97, 60, 20, null);
+      assertThat((Throwable) timedOut(state(2, null, 2, 0, gone), null))
+          .hasMessageContaining("bring the coordinator back");
     }
 
     @Test
@@ -207,14 +220,29 @@ class BorrowErrorsTest {
   }
 
   @Nested
+  class The_time {
+
+    @Test
+    void is_the_limit_with_what_making_the_pool_took_of_it() {
+      TenantSnapshot full = state(5, null, 5, 0, coordinator(97, 97, 20, null));
+      Duration limit = Duration.ofSeconds(5);
+      assertThat((Throwable) errors.timedOut(full, limit, Duration.ofMillis(4_048), null, false))
+          .hasMessageStartingWith(
+              "web@shop: no connection within 5000 ms, of which making the pool took 952 ms: the");
+      assertThat((Throwable) errors.timedOut(full, limit, Duration.ofMillis(5_003), null, false))
+          .hasMessageStartingWith("web@shop: no connection within 5000 ms: the");
+    }
+  }
+
+  @Nested
   class A_thread_that_keeps_a_connection {
 
     @Test
     void is_told_of_the_deadlock() {
       TenantSnapshot full = state(5, null, 5, 0, coordinator(97, 97, 20, null));
-      assertThat((Throwable) errors.timedOut(full, WAITED, null, true))
+      assertThat((Throwable) errors.timedOut(full, WAITED, WAITED, null, true))
           .hasMessageContaining("already holds a connection of the tenant");
-      assertThat((Throwable) errors.timedOut(full, WAITED, null, false))
+      assertThat((Throwable) errors.timedOut(full, WAITED, WAITED, null, false))
           .message()
           .doesNotContain("already holds");
     }
@@ -229,7 +257,7 @@ class BorrowErrorsTest {
           new PSQLException(new ServerErrorMessage("Mthe attempt failed\0C08001\0"));
       SQLException error =
           errors.timedOut(
-              state(5, null, 3, 0, coordinator(97, 97, 20, null)), WAITED, cause, false);
+              state(5, null, 3, 0, coordinator(97, 97, 20, null)), WAITED, WAITED, cause, false);
       assertThat((Throwable) error).isInstanceOf(SQLTransientConnectionException.class);
       assertThat((Throwable) error).isNotInstanceOf(NoSlotException.class).hasCause(cause);
       assertThat(error.getSQLState()).isEqualTo("08001");
@@ -240,7 +268,8 @@ class BorrowErrorsTest {
     @Test
     void is_told_when_an_opening_has_no_answer_yet() {
       SQLException error =
-          errors.timedOut(state(5, null, 3, 2, coordinator(97, 97, 20, null)), WAITED, null, false);
+          errors.timedOut(
+              state(5, null, 3, 2, coordinator(97, 97, 20, null)), WAITED, WAITED, null, false);
       assertThat(error.getSQLState()).isEqualTo("08001");
       assertThat((Throwable) error).hasMessageContaining("has not answered 2 openings in progress");
     }

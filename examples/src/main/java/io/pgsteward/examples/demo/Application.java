@@ -9,6 +9,9 @@ import java.util.concurrent.ConcurrentHashMap;
 /** A {@link BankApplication} as the demo sees it: its process and what it last said. */
 final class Application implements AutoCloseable {
 
+  /** Begins a line with a count and a cause. */
+  static final String ERROR = "error ";
+
   /** What any of them has logged: 15 processes say the same when the coordinator goes. */
   private static final Set<String> HEARD = ConcurrentHashMap.newKeySet();
 
@@ -16,6 +19,7 @@ final class Application implements AutoCloseable {
   private final String tenant;
   private final int threads;
   private final WaitHistogram waits;
+  private final Errors errors;
   private final JvmProcess process;
   private volatile Usage usage = Usage.NONE;
   private boolean killed;
@@ -25,6 +29,7 @@ final class Application implements AutoCloseable {
    *
    * @param tenant role of the tenant
    * @param waits gets the waits of its borrowers
+   * @param errors gets its errors
    */
   Application(
       String name,
@@ -33,7 +38,9 @@ final class Application implements AutoCloseable {
       int thinkMillis,
       String url,
       String coordinator,
-      WaitHistogram waits) {
+      WaitHistogram waits,
+      Errors errors) {
+    this.errors = errors;
     this.name = name;
     this.tenant = tenant;
     this.threads = threads;
@@ -58,8 +65,11 @@ final class Application implements AutoCloseable {
       Usage read = Usage.read(line);
       waits.add(read.waits());
       usage = read;
-    } else if (line.startsWith("error ")) {
-      System.out.println("    " + line);
+    } else if (line.startsWith(ERROR)) {
+      String[] parts = line.substring(ERROR.length()).split(" ", 2);
+      if (errors.add(Long.parseLong(parts[0]), parts[1])) {
+        System.out.println("    error in " + name + ": " + parts[1]);
+      }
     } else if (!line.equals("closed") && HEARD.add(line.replaceAll("[0-9]+", "#"))) {
       System.out.println("    " + name + " was the first to say: " + line);
     }

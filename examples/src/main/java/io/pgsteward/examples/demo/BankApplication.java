@@ -23,13 +23,13 @@ import javax.sql.DataSource;
 final class BankApplication {
 
   private static final int REPORT_MILLIS = 200;
-  private static final int ERRORS_SHOWN = 20;
 
   private final String name;
   private final PgStewardDataSource dataSource;
   private final int thinkMillis;
   private final AtomicLong committed = new AtomicLong();
   private final AtomicLong failed = new AtomicLong();
+  private final Errors errors = new Errors();
   private final WaitHistogram waits = new WaitHistogram();
   private final CountDownLatch stop = new CountDownLatch(1);
 
@@ -84,9 +84,8 @@ final class BankApplication {
         transaction(dataSource);
         committed.incrementAndGet();
       } catch (SQLException e) {
-        if (failed.incrementAndGet() <= ERRORS_SHOWN) {
-          System.out.println("error " + name + ": " + e);
-        }
+        failed.incrementAndGet();
+        errors.add(1, e.toString());
       } catch (InterruptedException e) {
         Thread.currentThread().interrupt();
         return;
@@ -142,6 +141,9 @@ final class BankApplication {
   }
 
   private void report() {
+    for (Errors.Seen seen : errors.drain()) {
+      System.out.println(Application.ERROR + seen.count() + " " + seen.text());
+    }
     TenantSnapshot now = dataSource.snapshot();
     System.out.println(
         new Usage(

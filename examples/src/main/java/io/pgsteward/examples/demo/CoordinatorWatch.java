@@ -1,12 +1,16 @@
 package io.pgsteward.examples.demo;
 
+import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.StatusResponse.InstanceStatus;
+import io.pgsteward.protocol.StatusResponse.MemberStatus;
 import io.pgsteward.protocol.StatusResponse.TenantStatus;
 import io.pgsteward.testing.BudgetTimeline;
 import io.pgsteward.testing.CoordinatorProcess;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +22,9 @@ import org.jspecify.annotations.Nullable;
 final class CoordinatorWatch implements AutoCloseable {
 
   private static final int INTERVAL_MILLIS = 100;
+
+  /** How long members may still hold what they had while nobody heard them: two leases. */
+  private static final int MEMORY_MILLIS = 6_000;
 
   /**
    * What one look has shown.
@@ -100,6 +107,35 @@ final class CoordinatorWatch implements AutoCloseable {
     if (lastBudget >= 0) {
       budget.seen(System.currentTimeMillis(), lastBudget);
     }
+  }
+
+  /**
+   * Whether, shortly before this moment, some member went by the fallback rule or was forgotten, or
+   * nobody answered. What such members hold beyond their grants may pass the budget.
+   */
+  synchronized boolean wasOutOfTouch(long millis) {
+    List<Look> before =
+        looks.stream()
+            .filter(look -> look.millis() > millis - MEMORY_MILLIS && look.millis() <= millis)
+            .toList();
+    if (before.isEmpty()) {
+      return true;
+    }
+    Set<String> known = new HashSet<>();
+    for (Look look : before) {
+      Set<String> now = new HashSet<>();
+      for (MemberStatus member : look.status().members()) {
+        now.add(member.id());
+        if (member.phase() == MemberPhase.FALLBACK) {
+          return true;
+        }
+      }
+      if (!now.containsAll(known)) {
+        return true;
+      }
+      known = now;
+    }
+    return false;
   }
 
   /** The budget in force over time. To be used after close. */

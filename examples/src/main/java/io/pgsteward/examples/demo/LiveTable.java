@@ -12,11 +12,29 @@ import org.jspecify.annotations.Nullable;
 /** One line a second for both tenants, and PostgreSQL's own count beside them. */
 final class LiveTable {
 
+  private static final String OF_A_TENANT = "demand grant held wait tx/s  p99";
   private static final String TITLES =
-      "            |             web                                 |             worker              "
-          + "                | PostgreSQL sees\n"
-          + "   s budget | demand granted held waiting  tx/s  p99 wait | demand granted held waiting  "
-          + "tx/s  p99 wait | web worker ours others";
+      "           |               web                |              worker              |"
+          + " PostgreSQL sees\n"
+          + "  s budget | "
+          + OF_A_TENANT
+          + " | "
+          + OF_A_TENANT
+          + " | web worker others";
+
+  /** What the columns mean, in the words of the README. */
+  static final String LEGEND =
+      """
+         budget   what all processes together may hold now; "away" while the coordinator does not
+                  answer: then the other figures are what the processes say of themselves
+         demand   connections that the tenant could use
+         grant    slots that its processes may hold
+         held     connections that they have, those being opened or closed included
+         wait     threads that wait for a connection
+         tx/s     transactions a second
+         p99      in ms: of the connections handed out since the line before, 99 % were waited for
+                  no longer; "-" if there were none
+         others   connections of all other roles: the coordinator, the witness of this demo, visitors""";
 
   private final Stage stage;
   private final long start;
@@ -33,11 +51,20 @@ final class LiveTable {
     System.out.println(TITLES);
   }
 
+  /** Prints a line that tells what happens at this moment. */
+  void mark(String event) {
+    System.out.printf(Locale.ROOT, "%3d ------ %s%n", second(System.nanoTime()), event);
+  }
+
   /** Prints a line if a second has passed since the last one. */
   void rowIfDue() {
     if (System.nanoTime() - lastRow >= 1_000_000_000L) {
       row();
     }
+  }
+
+  private long second(long nanos) {
+    return (nanos - start) / 1_000_000_000L;
   }
 
   private void row() {
@@ -51,14 +78,13 @@ final class LiveTable {
     int others = sample.count(role -> true) - web - worker;
     System.out.printf(
         Locale.ROOT,
-        "%4d %6s |%s |%s | %3d %6d %4d %6d%n",
-        (now - start) / 1_000_000_000L,
+        "%3d %6s | %s | %s | %3d %6d %6d%n",
+        second(now),
         look == null ? "away" : Integer.toString(look.status().budget().total()),
         tenant("web", look, seconds),
         tenant("worker", look, seconds),
         web,
         worker,
-        web + worker,
         others);
   }
 
@@ -67,16 +93,29 @@ final class LiveTable {
     long committed = stage.sum(tenant, Usage::committed);
     long before = committedBefore.getOrDefault(tenant, 0L);
     committedBefore.put(tenant, committed);
-    long p99 = stage.waits(tenant).drainPercentile99();
     return String.format(
         Locale.ROOT,
-        " %6d %7d %4d %7d %5.0f %9s",
+        "%6d %5d %4d %4d %4.0f %4s",
         figure(tenant, look, TenantStatus::demand, Usage::demand),
         figure(tenant, look, TenantStatus::granted, Usage::limit),
         figure(tenant, look, TenantStatus::held, Usage::held),
         figure(tenant, look, TenantStatus::waiting, Usage::waiting),
         Math.max(0, committed - before) / seconds,
-        p99 < 0 ? "-" : String.format(Locale.ROOT, "%.1f ms", p99 / 1e3));
+        millis(stage.waits(tenant).drainPercentile99()));
+  }
+
+  /** In four characters. */
+  static String millis(long micros) {
+    if (micros < 0) {
+      return "-";
+    }
+    double millis = micros / 1e3;
+    if (millis < 9.95) {
+      return String.format(Locale.ROOT, "%.1f", millis);
+    }
+    return millis < 9_999.5
+        ? String.format(Locale.ROOT, "%.0f", millis)
+        : String.format(Locale.ROOT, "%.0fs", millis / 1e3);
   }
 
   private long figure(

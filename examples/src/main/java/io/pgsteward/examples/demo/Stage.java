@@ -33,6 +33,7 @@ final class Stage implements AutoCloseable {
   private final Witness witness;
   private final CoordinatorWatch watch;
   private final List<Application> applications = new CopyOnWriteArrayList<>();
+  private final Errors errors = new Errors();
   private final Map<String, WaitHistogram> waits =
       Map.of("web", new WaitHistogram(), "worker", new WaitHistogram());
 
@@ -50,8 +51,8 @@ final class Stage implements AutoCloseable {
         CoordinatorSetup.of(postgres)
             .lease("3s")
             .margin(MARGIN)
-            .tenant("web@" + Bank.DATABASE, "{ guarantee: 30 }")
-            .tenant("worker@" + Bank.DATABASE, "{ guarantee: 10 }")
+            .tenant("web@" + Bank.DATABASE, "{ guarantee: " + Share.WEB_GUARANTEE + " }")
+            .tenant("worker@" + Bank.DATABASE, "{ guarantee: " + Share.WORKER_GUARANTEE + " }")
             .start();
     coordinator.awaitReady();
     watch = new CoordinatorWatch(coordinator);
@@ -85,6 +86,11 @@ final class Stage implements AutoCloseable {
     return applications;
   }
 
+  /** What failed in any application. */
+  Errors errors() {
+    return errors;
+  }
+
   WaitHistogram waits(String tenant) {
     return java.util.Objects.requireNonNull(waits.get(tenant));
   }
@@ -103,7 +109,14 @@ final class Stage implements AutoCloseable {
           tenant + "-" + (1 + applications.stream().filter(a -> a.tenant().equals(tenant)).count());
       applications.add(
           new Application(
-              name, tenant, threadsEach, thinkMillis, url, coordinator.url(), waits(tenant)));
+              name,
+              tenant,
+              threadsEach,
+              thinkMillis,
+              url,
+              coordinator.url(),
+              waits(tenant),
+              errors));
     }
   }
 

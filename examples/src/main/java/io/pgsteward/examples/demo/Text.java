@@ -12,13 +12,15 @@ final class Text {
     StringBuilder lines = new StringBuilder(indent);
     int column = indent.length();
     for (String word : text.split(" ")) {
-      if (column + word.length() > WIDTH) {
-        lines.append('\n').append(indent);
-        column = indent.length();
+      boolean first = column == indent.length();
+      if (!first && column + 1 + word.length() > WIDTH) {
+        lines.append('\n').append(indent).append(word);
+        column = indent.length() + word.length();
+      } else {
+        lines.append(first ? "" : " ").append(word);
+        column += word.length() + (first ? 0 : 1);
       }
-      lines.append(word).append(' ');
-      column += word.length() + 1;
     }
-    return lines.toString().stripTrailing();
+    return lines.toString();
   }
 }

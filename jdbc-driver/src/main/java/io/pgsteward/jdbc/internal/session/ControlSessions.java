@@ -30,6 +30,9 @@ final class ControlSessions implements LocalCoordinator.Sessions {
 
   static final String LOCK_DATABASE = "postgres";
 
+  /** Begins the address under which a process coordinates for itself. */
+  static final String ADDRESS_PREFIX = "local-pid-";
+
   /** No such database; no right to connect; not in pg_hba.conf. */
   private static final Set<String> NOT_THERE = Set.of("3D000", "42501", "28000");
 
@@ -86,7 +89,7 @@ final class ControlSessions implements LocalCoordinator.Sessions {
 
   @Override
   public LeaderSession create() {
-    String address = "local-pid-" + ProcessHandle.current().pid();
+    String address = ADDRESS_PREFIX + ProcessHandle.current().pid();
     return new PostgresLeaderSession(this::open, address, "local", lease, ticker, false);
   }
 

@@ -398,7 +398,7 @@ final class CoordinatorSession {
   }
 
   private void failed(CoordinatorException e) {
-    boolean tell = false;
+    String goingBy;
     lock.lock();
     try {
       Moment now = clock.now();
@@ -418,7 +418,7 @@ final class CoordinatorSession {
       long delay = backoff.failed(cap);
       boolean ours = e.kind() == Kind.UNAUTHORIZED || e.kind() == Kind.REJECTED;
       notBefore = now.nanos() + (ours ? cap : delay);
-      tell = trouble == null || trouble.kind() != e.kind();
+      goingBy = trouble == null || trouble.kind() != e.kind() ? book.goingBy() : null;
       trouble = Trouble.after(trouble, e, now);
       if (leaving) {
         stopped = true;
@@ -427,8 +427,8 @@ final class CoordinatorSession {
     } finally {
       lock.unlock();
     }
-    if (tell) {
-      SessionLog.unusable(e.text());
+    if (goingBy != null) {
+      SessionLog.unusable(e.text(), goingBy);
     }
   }
 

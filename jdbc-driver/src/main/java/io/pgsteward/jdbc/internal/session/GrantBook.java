@@ -6,6 +6,7 @@ import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncResponse;
 import io.pgsteward.protocol.TenantGrant;
 import java.util.HashMap;
+import java.util.IntSummaryStatistics;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -244,6 +245,24 @@ final class GrantBook {
           case CLOSED -> 0;
         };
     return Math.min(free, tenant.cap);
+  }
+
+  /** What the tenants go by while no answer comes, in words for the log. */
+  String goingBy() {
+    if (epoch > 0) {
+      return "connections go on within the last grant";
+    }
+    IntSummaryStatistics slots =
+        tenants.values().stream()
+            .filter(tenant -> !tenant.retired)
+            .mapToInt(tenant -> tenant.fallbackSlots)
+            .summaryStatistics();
+    if (slots.getCount() == 0) {
+      return "until it answers each tenant has its fallbackSlots";
+    }
+    return "until it answers each tenant has fallbackSlots="
+        + slots.getMin()
+        + (slots.getMin() == slots.getMax() ? "" : " to " + slots.getMax());
   }
 
   /** Every registered tenant with its limit. */

@@ -200,8 +200,9 @@ final class HttpCoordinatorClient implements CoordinatorClient {
             failure(
                 Kind.UNAUTHORIZED,
                 said
-                    + " (the token is missing, wrong, or does not cover the tenant: set"
-                    + " coordinatorToken to one of the coordinator's configuration)",
+                    + (code == 401 || error == null
+                        ? "; set coordinatorToken to a token that it knows"
+                        : ""),
                 null,
                 null);
         case 400, 404, 410, 413, 422 -> failure(Kind.REJECTED, said, null, null);

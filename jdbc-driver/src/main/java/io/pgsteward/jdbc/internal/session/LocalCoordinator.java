@@ -325,13 +325,21 @@ final class LocalCoordinator implements CoordinatorClient {
   }
 
   private static CoordinatorException notLeading(String holder, Throwable cause) {
+    boolean process = holder.startsWith(ControlSessions.ADDRESS_PREFIX);
     return new CoordinatorException(
         Kind.NOT_LEADING,
-        "another process coordinates on this PostgreSQL server ("
-            + holder
-            + "), so this one has fallbackSlots connections per tenant. coordinator=local is for"
-            + " one process: when several share a server, run the coordinator and set"
-            + " coordinator=http://HOST:7432 in all of them ["
+        (process
+                ? "another process coordinates on this PostgreSQL server ("
+                    + holder
+                    + "), so this one has fallbackSlots connections per tenant. coordinator=local is"
+                    + " for one process: when several share a server, run the coordinator and set"
+                    + " coordinator=http://HOST:7432 in all of them"
+                : "a coordinator at "
+                    + holder
+                    + " leads on this PostgreSQL server, so this process has fallbackSlots"
+                    + " connections per tenant; set coordinator=http://"
+                    + holder)
+            + " ["
             + cause.getMessage()
             + "]",
         false,

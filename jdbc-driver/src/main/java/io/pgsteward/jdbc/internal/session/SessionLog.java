@@ -20,11 +20,8 @@ final class SessionLog {
         TimeUnit.NANOSECONDS.toMillis(leaseNanos));
   }
 
-  static void unusable(String why) {
-    LOG.warn(
-        "PgSteward: the coordinator is not usable: {}. Connections go on within the last grant;"
-            + " trying again",
-        why);
+  static void unusable(String why, String goingBy) {
+    LOG.warn("PgSteward: the coordinator is not usable: {}; {}; trying again", why, goingBy);
   }
 
   static void usableAgain(String address, long awayNanos, SyncResponse answer) {

@@ -82,6 +82,16 @@ class GrantBookTest {
     }
 
     @Test
+    void says_that_it_goes_by_fallback_slots_until_there_was_a_grant() {
+      book.register(WEB, 2, 100);
+      assertThat(book.goingBy()).isEqualTo("until it answers each tenant has fallbackSlots=2");
+      book.register(WORKER, 5, 100);
+      assertThat(book.goingBy()).endsWith("fallbackSlots=2 to 5");
+      book.answered(serving(7, 1, Map.of(WEB, 5)), at(1), at(1.1));
+      assertThat(book.goingBy()).isEqualTo("connections go on within the last grant");
+    }
+
+    @Test
     void a_failure_after_the_first_answer_changes_nothing() {
       book.register(WEB, 2, 100);
       book.answered(serving(7, 1, Map.of()), at(1), at(1.1));

@@ -278,6 +278,9 @@ class HttpCoordinatorClientTest {
   @Test
   void a_wrong_token_says_what_to_set() throws Exception {
     assertThat(failure(client(server(x -> send(x, 401, "")))).text()).contains("coordinatorToken");
+    String said = "{\"message\":\"the bearer token is not for tenant web@shop\"}";
+    assertThat(failure(client(server(x -> send(x, 403, said)))).text())
+        .endsWith("answered 403: the bearer token is not for tenant web@shop");
   }
 
   @Test

@@ -176,6 +176,23 @@ class LocalCoordinatorTest {
   }
 
   @Test
+  void beside_a_coordinator_of_another_role_it_says_where_that_is() throws Exception {
+    try (Connection coordinator = postgres.connect("postgres", postgres.createRole("steward"));
+        Statement statement = coordinator.createStatement()) {
+      statement.execute("SET application_name = 'pgsteward 10.0.0.2:7432 abcd'");
+      statement.execute("SELECT pg_advisory_lock(" + 0x7067_7374_6577_7264L + ")");
+
+      Member member = member(role);
+      borrow(access(member, role));
+
+      assertThat(member.coordinatorState().trouble())
+          .contains("a coordinator at 10.0.0.2:7432 leads")
+          .contains("coordinator=http://10.0.0.2:7432")
+          .contains("address not visible");
+    }
+  }
+
+  @Test
   void a_second_role_in_the_process_is_managed_too() throws Exception {
     Member member = member(role);
     borrow(access(member, role));
