@@ -35,7 +35,6 @@ public final class CoordinatorHttp implements AutoCloseable {
 
   private static final int MOST_THREADS = 16;
   private static final int LEAST_THREADS = 4;
-  private static final int MOST_CALLS = 10_000;
   private static final long STOP_MILLIS = 2_000;
 
   /** How long a connection between two requests may delay a stop. */
@@ -61,7 +60,7 @@ public final class CoordinatorHttp implements AutoCloseable {
       Map<InstanceId, Readiness> readiness,
       TokenConfig tokens)
       throws IOException {
-    return start(listen, instances, readiness, tokens, MOST_CALLS);
+    return start(listen, instances, readiness, tokens, CallLimits.DEFAULT);
   }
 
   static CoordinatorHttp start(
@@ -69,14 +68,14 @@ public final class CoordinatorHttp implements AutoCloseable {
       Instances instances,
       Map<InstanceId, Readiness> readiness,
       TokenConfig tokens,
-      int mostCalls)
+      CallLimits limits)
       throws IOException {
     QueuedThreadPool threads = new QueuedThreadPool(MOST_THREADS, LEAST_THREADS);
     threads.setName("pgsteward-http");
     threads.setDaemon(true);
     Access access = new Access(tokens);
     Metrics metrics = new Metrics();
-    SyncEndpoint sync = new SyncEndpoint(instances, access, metrics, threads, mostCalls);
+    SyncEndpoint sync = new SyncEndpoint(instances, access, metrics, threads, limits);
     metrics.calls(sync::calls);
     Javalin javalin =
         Javalin.create(
@@ -198,6 +197,9 @@ public final class CoordinatorHttp implements AutoCloseable {
     }
     if (refusal.status() == 401) {
       context.header("WWW-Authenticate", "Bearer realm=\"pgsteward\"");
+    }
+    if (refusal.status() == 408 || refusal.status() == 413) {
+      context.header("Connection", "close"); // what is left of the body is not worth reading
     }
     if (context.path().endsWith("/sync")) {
       metrics.refused(refusal.body().error());
