@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -39,6 +40,9 @@ public final class CoordinatorHttp implements AutoCloseable {
 
   /** How long a connection between two requests may delay a stop. */
   private static final long IDLE_AT_STOP_MILLIS = 100;
+
+  /** After these the rest of a body is not worth reading. */
+  private static final Set<Integer> CLOSING = Set.of(408, 413, 429);
 
   private static final String JSON = "application/json";
 
@@ -198,8 +202,8 @@ public final class CoordinatorHttp implements AutoCloseable {
     if (refusal.status() == 401) {
       context.header("WWW-Authenticate", "Bearer realm=\"pgsteward\"");
     }
-    if (refusal.status() == 408 || refusal.status() == 413) {
-      context.header("Connection", "close"); // what is left of the body is not worth reading
+    if (CLOSING.contains(refusal.status())) {
+      context.header("Connection", "close");
     }
     if (context.path().endsWith("/sync")) {
       metrics.refused(refusal.body().error());

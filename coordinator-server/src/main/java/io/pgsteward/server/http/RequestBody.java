@@ -23,31 +23,36 @@ final class RequestBody implements ReadListener {
   private static final int PIECE = 8 << 10;
 
   private final ServletInputStream in;
-  private final int largest;
+  private final CallLimits limits;
+  private final LargeBodies.Part part;
   private final ByteArrayOutputStream received = new ByteArrayOutputStream();
   private final CompletableFuture<byte[]> whole = new CompletableFuture<>();
 
-  private RequestBody(ServletInputStream in, int largest) {
+  private RequestBody(ServletInputStream in, CallLimits limits, LargeBodies.Part part) {
     this.in = in;
-    this.largest = largest;
+    this.limits = limits;
+    this.part = part;
   }
 
   /**
    * The whole body. It fails with a {@link Refusal}: of status 413 as soon as the body is known to
-   * be too large, of 408 if it has not come in time, of 400 if it ends early.
+   * be too large, of 429 if large bodies leave no room for it, of 408 if it has not come in time,
+   * of 400 if it ends early.
    *
    * @param request on which asynchronous work has been started
    */
-  static CompletableFuture<byte[]> read(HttpServletRequest request, CallLimits limits) {
+  static CompletableFuture<byte[]> read(
+      HttpServletRequest request, CallLimits limits, LargeBodies large) {
     if (request.getContentLengthLong() > limits.bodyBytes()) {
       return CompletableFuture.failedFuture(tooLarge(limits.bodyBytes()));
     }
     try {
       ServletInputStream in = request.getInputStream();
-      RequestBody body = new RequestBody(in, limits.bodyBytes());
+      RequestBody body = new RequestBody(in, limits, large.new Part());
       in.setReadListener(body);
       return body.whole
           .orTimeout(limits.bodyTime().toMillis(), TimeUnit.MILLISECONDS)
+          .whenComplete((bytes, failure) -> body.part.end())
           .exceptionally(
               failure -> {
                 throw refusal(failure, request, limits);
@@ -62,10 +67,12 @@ final class RequestBody implements ReadListener {
     byte[] piece = new byte[PIECE];
     while (!whole.isDone() && in.isReady() && !in.isFinished()) {
       int read = in.read(piece);
-      if (read > largest - received.size()) {
-        whole.completeExceptionally(tooLarge(largest));
-      } else if (read > 0) {
+      if (read > limits.bodyBytes() - received.size()) {
+        whole.completeExceptionally(tooLarge(limits.bodyBytes()));
+      } else if (read > 0 && part.grow((long) received.size() + read)) {
         received.write(piece, 0, read);
+      } else if (read > 0) {
+        whole.completeExceptionally(noRoom());
       }
     }
   }
@@ -83,6 +90,11 @@ final class RequestBody implements ReadListener {
   private static Refusal tooLarge(int largest) {
     return new Refusal(
         413, "too-large", "a request is at most " + largest + " bytes; this one is larger");
+  }
+
+  private static Refusal noRoom() {
+    return new Refusal(
+        429, "too-many-calls", "too many large requests arrive at once; try again later");
   }
 
   private static Refusal refusal(Throwable failure, HttpServletRequest request, CallLimits limits) {

@@ -24,6 +24,7 @@ final class SyncEndpoint {
   private final Metrics metrics;
   private final Executor writers;
   private final CallLimits limits;
+  private final LargeBodies large;
   private final AtomicInteger calls = new AtomicInteger();
 
   /**
@@ -36,6 +37,7 @@ final class SyncEndpoint {
     this.metrics = metrics;
     this.writers = writers;
     this.limits = limits;
+    this.large = new LargeBodies(limits.largeBytes());
   }
 
   /** Calls that are open now, parked ones included. */
@@ -60,7 +62,7 @@ final class SyncEndpoint {
           new Refusal(
               429, "too-many-calls", limits.calls() + " calls are open already; try again later"));
     }
-    return RequestBody.read(request, limits)
+    return RequestBody.read(request, limits, large)
         .thenCompose(sync)
         .whenComplete((answer, failure) -> calls.decrementAndGet());
   }

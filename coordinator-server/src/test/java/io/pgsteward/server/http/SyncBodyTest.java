@@ -37,7 +37,7 @@ class SyncBodyTest {
 
   /** So long that no test passes because it is over. */
   private static final CallLimits PATIENT =
-      new CallLimits(1_000, MOST_BYTES, Duration.ofMinutes(5));
+      new CallLimits(1_000, MOST_BYTES, Duration.ofMinutes(5), 0);
 
   private static final String LENGTH = "Content-Length: ";
   private static final String CHUNKED = "Transfer-Encoding: chunked";
@@ -103,7 +103,7 @@ class SyncBodyTest {
     @ParameterizedTest
     @ValueSource(strings = {LENGTH + 100, CHUNKED})
     void is_waited_for_until_the_deadline(String framing) throws Exception {
-      CallLimits hasty = new CallLimits(1_000, MOST_BYTES, Duration.ofMillis(200));
+      CallLimits hasty = new CallLimits(1_000, MOST_BYTES, Duration.ofMillis(200), 0);
       try (RunningCoordinator coordinator = RunningCoordinator.with(10, hasty);
           Socket socket = post(coordinator, framing, "2\r\n{ \r\n")) {
 
@@ -221,6 +221,51 @@ class SyncBodyTest {
         return sent;
       }
       return sent;
+    }
+  }
+
+  @Nested
+  class Large_bodies {
+
+    private static final int LARGE = CallLimits.SMALL + 15_000;
+    private final CallLimits roomForOne =
+        new CallLimits(1_000, 100_000, Duration.ofMinutes(5), 20_000);
+
+    @Test
+    void keep_out_large_ones_alone_and_only_while_they_arrive() throws Exception {
+      try (RunningCoordinator coordinator = RunningCoordinator.with(10, roomForOne)) {
+        try (Socket first = post(coordinator, LENGTH + (LARGE + 1), " ".repeat(LARGE))) {
+          awaitCalls(coordinator, 1);
+          // The first may still be on its way, so either is the one too many.
+          try (Socket second = post(coordinator, LENGTH + (LARGE + 1), " ".repeat(LARGE))) {
+            awaitRefused(coordinator, 1);
+            awaitCalls(coordinator, 1);
+            assertThat(grant(coordinator.settle("member-0002", "web@shop", 3), "web@shop"))
+                .isEqualTo(3);
+            assertThat(List.of(first, second)).allMatch(Socket::isConnected);
+          }
+        }
+        awaitCalls(coordinator, 0);
+
+        String path = "/v1/members/" + MEMBER + "/sync";
+        String body =
+            new String(Json.write(snapshot(1, null, "web@shop", 2)), StandardCharsets.UTF_8);
+        assertThat(coordinator.post(path, body + " ".repeat(LARGE)).statusCode()).isEqualTo(200);
+      }
+    }
+
+    private void awaitRefused(RunningCoordinator coordinator, int times)
+        throws InterruptedException {
+      Await.until(
+          "a large body is refused",
+          () -> {
+            try {
+              return coordinator.metric("pgsteward_syncs_total{outcome=\"too-many-calls\"}")
+                  == times;
+            } catch (Exception e) {
+              throw new AssertionError(e);
+            }
+          });
     }
   }
 
