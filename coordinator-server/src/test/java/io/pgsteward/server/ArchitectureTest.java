@@ -50,6 +50,7 @@ class ArchitectureTest {
               "org.jspecify..",
               "com.fasterxml.jackson..",
               "org.postgresql..",
+              "io.pgsteward.enforcement..",
               "io.pgsteward.model..",
               "io.pgsteward.server.config..");
 

@@ -42,7 +42,7 @@ public record SyncRequest(
   public SyncRequest {
     name = name == null ? "" : name;
     phase = phase == null ? MemberPhase.JOINING : phase;
-    tenants = tenants == null ? List.of() : List.copyOf(tenants);
+    tenants = tenants == null ? List.of() : Elements.copyOf("tenants", tenants);
     if (sequence < 0 || epoch < 0 || generation < 0 || connectTimeoutMillis < 0) {
       throw new IllegalArgumentException(
           "sequence, epoch, generation and connectTimeoutMillis are at least 0, but they were "

@@ -33,22 +33,33 @@ public record TenantReport(
 
   @SuppressWarnings("NullAway") // JSON leaves fields out
   public TenantReport {
-    pids = pids == null ? List.of() : List.copyOf(pids);
+    pids = pids == null ? List.of() : Elements.copyOf("pids", pids);
     if (tenant == null) {
       throw new IllegalArgumentException("a tenant's report names its tenant");
     }
-    if (grant < 0
-        || demand < 0
-        || waiting < 0
-        || longestWaitMillis < 0
-        || opening < 0
-        || open < 0
-        || closing < 0) {
-      throw new IllegalArgumentException("no figure of " + tenant + " may be negative");
-    }
-    if (grant > MOST || demand > MOST || opening > MOST || open > MOST || closing > MOST) {
+    figure(tenant, "grant", grant, MOST);
+    figure(tenant, "demand", demand, MOST);
+    figure(tenant, "waiting", waiting, Integer.MAX_VALUE);
+    figure(tenant, "longestWaitMillis", longestWaitMillis, Long.MAX_VALUE);
+    figure(tenant, "opening", opening, MOST);
+    figure(tenant, "open", open, MOST);
+    figure(tenant, "closing", closing, MOST);
+  }
+
+  private static void figure(String tenant, String field, long value, long most) {
+    if (value < 0) {
       throw new IllegalArgumentException(
-          "no figure of " + tenant + " may be above " + MOST + ", PostgreSQL's most connections");
+          field + " of " + tenant + " may not be negative, but it is " + value);
+    }
+    if (value > most) {
+      throw new IllegalArgumentException(
+          field
+              + " of "
+              + tenant
+              + " may not be above "
+              + most
+              + ", PostgreSQL's most connections, but it is "
+              + value);
     }
   }
 

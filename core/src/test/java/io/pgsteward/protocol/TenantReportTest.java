@@ -32,7 +32,8 @@ class TenantReportTest {
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2, 3, 4})
   void no_figure_is_negative(int figure) {
-    assertThatThrownBy(() -> with(figure, -1)).hasMessageContaining("may be negative");
+    assertThatThrownBy(() -> with(figure, -1))
+        .hasMessageContaining("of web@shop may not be negative, but it is -1");
   }
 
   @Test

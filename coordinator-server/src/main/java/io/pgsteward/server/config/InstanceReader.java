@@ -60,7 +60,15 @@ final class InstanceReader {
       }
       return none;
     }
-    Properties parsed = url.startsWith("jdbc:postgresql:") ? Driver.parseURL(url, null) : null;
+    if (JdbcUrl.hasUserInfo(url)) {
+      section.problem(
+          "url",
+          "has something before an @, such as user:password@host, which logs would show: give the"
+              + " role as user and its password as password, and write an @ in the database's"
+              + " name as %40");
+      return none;
+    }
+    Properties parsed = JdbcUrl.isWellFormed(url) ? Driver.parseURL(url, null) : null;
     if (parsed == null) {
       section.problem(
           "url", "must be a PostgreSQL JDBC URL such as jdbc:postgresql://127.0.0.1:5432/postgres");

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -35,11 +36,13 @@ public final class CoordinatorHttp implements AutoCloseable {
 
   private static final int MOST_THREADS = 16;
   private static final int LEAST_THREADS = 4;
-  private static final int MOST_CALLS = 10_000;
   private static final long STOP_MILLIS = 2_000;
 
   /** How long a connection between two requests may delay a stop. */
   private static final long IDLE_AT_STOP_MILLIS = 100;
+
+  /** After these the rest of a body is not worth reading. */
+  private static final Set<Integer> CLOSING = Set.of(408, 413, 429);
 
   private static final String JSON = "application/json";
 
@@ -61,7 +64,7 @@ public final class CoordinatorHttp implements AutoCloseable {
       Map<InstanceId, Readiness> readiness,
       TokenConfig tokens)
       throws IOException {
-    return start(listen, instances, readiness, tokens, MOST_CALLS);
+    return start(listen, instances, readiness, tokens, CallLimits.DEFAULT);
   }
 
   static CoordinatorHttp start(
@@ -69,14 +72,14 @@ public final class CoordinatorHttp implements AutoCloseable {
       Instances instances,
       Map<InstanceId, Readiness> readiness,
       TokenConfig tokens,
-      int mostCalls)
+      CallLimits limits)
       throws IOException {
     QueuedThreadPool threads = new QueuedThreadPool(MOST_THREADS, LEAST_THREADS);
     threads.setName("pgsteward-http");
     threads.setDaemon(true);
     Access access = new Access(tokens);
     Metrics metrics = new Metrics();
-    SyncEndpoint sync = new SyncEndpoint(instances, access, metrics, threads, mostCalls);
+    SyncEndpoint sync = new SyncEndpoint(instances, access, metrics, threads, limits);
     metrics.calls(sync::calls);
     Javalin javalin =
         Javalin.create(
@@ -198,6 +201,9 @@ public final class CoordinatorHttp implements AutoCloseable {
     }
     if (refusal.status() == 401) {
       context.header("WWW-Authenticate", "Bearer realm=\"pgsteward\"");
+    }
+    if (CLOSING.contains(refusal.status())) {
+      context.header("Connection", "close");
     }
     if (context.path().endsWith("/sync")) {
       metrics.refused(refusal.body().error());

@@ -1,20 +1,21 @@
 package io.pgsteward.server.http;
 
 import io.javalin.http.Context;
-import io.pgsteward.coordination.ControlLoop;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.protocol.Json;
 import io.pgsteward.protocol.MalformedMessageException;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
-import java.io.IOException;
+import jakarta.servlet.http.HttpServletRequest;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 
 /**
- * {@code POST /v1/members/{id}/sync}. A parked call holds no thread: it is a future of the control
- * loop, and its answer is written by the web server's threads, never by the loop's. Thread-safe.
+ * {@code POST /v1/members/{id}/sync}. Neither a body that is awaited nor a parked call holds a
+ * thread: the one is read as it arrives, the other is a future of the control loop, and its answer
+ * is written by the web server's threads, never by the loop's. Thread-safe.
  */
 final class SyncEndpoint {
 
@@ -22,20 +23,21 @@ final class SyncEndpoint {
   private final Access access;
   private final Metrics metrics;
   private final Executor writers;
-  private final int mostCalls;
+  private final CallLimits limits;
+  private final LargeBodies large;
   private final AtomicInteger calls = new AtomicInteger();
 
   /**
    * @param writers threads that write answers
-   * @param mostCalls how many calls may be open at once, parked ones included
    */
   SyncEndpoint(
-      Instances instances, Access access, Metrics metrics, Executor writers, int mostCalls) {
+      Instances instances, Access access, Metrics metrics, Executor writers, CallLimits limits) {
     this.instances = instances;
     this.access = access;
     this.metrics = metrics;
     this.writers = writers;
-    this.mostCalls = mostCalls;
+    this.limits = limits;
+    this.large = new LargeBodies(limits.largeBytes());
   }
 
   /** Calls that are open now, parked ones included. */
@@ -43,21 +45,33 @@ final class SyncEndpoint {
     return calls.get();
   }
 
-  void handle(Context context) throws IOException {
+  void handle(Context context) {
     Access.MemberAccess allowed = access.member(context.header("Authorization"));
     MemberId member = member(context.pathParam("id"));
-    SyncRequest request = request(context);
-    allowed.check(request);
-    ControlLoop loop = instances.named(request.instance());
-    if (calls.incrementAndGet() > mostCalls) {
+    String address = context.ip();
+    context.future(
+        () -> answer(context, call(context.req(), body -> sync(member, allowed, body, address))));
+  }
+
+  /** Counts the call from before its body until its answer. */
+  private CompletableFuture<SyncResponse> call(
+      HttpServletRequest request, Function<byte[], CompletableFuture<SyncResponse>> sync) {
+    if (calls.incrementAndGet() > limits.calls()) {
       calls.decrementAndGet();
-      throw new Refusal(
-          429, "too-many-calls", mostCalls + " calls are open already; try again later");
+      return CompletableFuture.failedFuture(
+          new Refusal(
+              429, "too-many-calls", limits.calls() + " calls are open already; try again later"));
     }
-    CompletableFuture<SyncResponse> reply =
-        loop.sync(member, request, context.ip())
-            .whenComplete((answer, failure) -> calls.decrementAndGet());
-    context.future(() -> answer(context, reply));
+    return RequestBody.read(request, limits, large)
+        .thenCompose(sync)
+        .whenComplete((answer, failure) -> calls.decrementAndGet());
+  }
+
+  private CompletableFuture<SyncResponse> sync(
+      MemberId member, Access.MemberAccess allowed, byte[] body, String address) {
+    SyncRequest request = request(body);
+    allowed.check(request);
+    return instances.named(request.instance()).sync(member, request, address);
   }
 
   /**
@@ -85,9 +99,11 @@ final class SyncEndpoint {
     }
   }
 
-  private static SyncRequest request(Context context) throws IOException {
+  private static SyncRequest request(byte[] body) {
     try {
-      return Json.read(RequestBody.read(context), SyncRequest.class);
+      SyncRequest request = Json.read(body, SyncRequest.class);
+      RequestCheck.check(request);
+      return request;
     } catch (MalformedMessageException e) {
       throw new Refusal(400, "bad-request", String.valueOf(e.getMessage()));
     }

@@ -302,7 +302,6 @@ class ConfigLoaderTest {
           mistake("margin: 99999999999999", "margin", "must be a whole number"),
           mistake("margin: 010", "margin", "must be a whole number"),
           mistake("enforce: yes", "enforce", "must be required, auto or off, but it is \"yes\""),
-          mistake("enforce: required", "enforce", "this version does not set role limits yet"),
           mistake(
               "password: { value: x }", "password.value", "is not a key here; known are env, file"),
           mistake("password: [x]", "password", "must be a text, {env: NAME} or {file: path}"),
@@ -347,27 +346,6 @@ class ConfigLoaderTest {
           .anySatisfy(
               p ->
                   assertThat(p).startsWith("f:6: instances.main." + path + ": ").contains(message));
-    }
-
-    static Stream<Arguments> wrongUrls() {
-      return Stream.of(
-          Arguments.of("jdbc:mysql://h/db", "must be a PostgreSQL JDBC URL"),
-          Arguments.of("jdbc:postgresql://h:port/db", "must be a PostgreSQL JDBC URL"),
-          Arguments.of("jdbc:postgresql://h/", "names no database"),
-          Arguments.of("jdbc:postgresql:///db", "names no host"),
-          Arguments.of("jdbc:postgresql://h/db?password=p", "holds a password"),
-          Arguments.of("jdbc:postgresql://h/db?user=x", "but the url says x"),
-          Arguments.of("jdbc:postgresql://a,b/db?targetServerType=any", "targetServerType is any"));
-    }
-
-    @ParameterizedTest
-    @MethodSource("wrongUrls")
-    void is_refused_where_a_url_is_wrong(String url, String message) throws IOException {
-      assertThat(problems(MAIN.replace("jdbc:postgresql://127.0.0.1:5432/postgres", url)))
-          .singleElement()
-          .asString()
-          .matches("f:[34]: instances.main.(url|user): .*")
-          .contains(message);
     }
 
     @Test

@@ -1,7 +1,6 @@
 package io.pgsteward.server.http;
 
 import static io.pgsteward.server.http.RunningCoordinator.MEMBER;
-import static io.pgsteward.server.http.RunningCoordinator.grant;
 import static io.pgsteward.server.http.RunningCoordinator.snapshot;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -11,7 +10,6 @@ import io.pgsteward.server.config.ListenAddress;
 import io.pgsteward.server.config.TokenConfig;
 import io.pgsteward.testing.Await;
 import io.pgsteward.testing.NoThreadsLeft;
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -27,6 +25,8 @@ import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 @ExtendWith(NoThreadsLeft.class)
 @Timeout(60)
@@ -66,6 +66,34 @@ class CoordinatorHttpTest {
       }
     }
 
+    @ParameterizedTest
+    @CsvSource(
+        delimiter = '|',
+        quoteCharacter = '`',
+        value = {
+          "{'tenants':[null]} | tenants[0] is null",
+          "{'sequence':1.5} | sequence: must be a whole number",
+          "{'tenants':[{'tenant':'a@b','pids':['1']}]} | tenants[0].pids[0]: must be a whole number",
+          "{'tenants':[{'tenant':'a@b','pids':[7,-5]}]}"
+              + " | tenants[0].pids[1]: a process id is above 0, but it is -5",
+          "{'tenants':[{'tenant':'a@b','pids':[0]}]} | tenants[0].pids[0]: a process id is above 0",
+          "{'tenants':[{'tenant':'a@b','pids':[7,8,7]}]}"
+              + " | tenants[0].pids[2]: process id 7 is reported twice",
+          "{'tenants':[{'tenant':'a@b','pids':[7]},{'tenant':'c@b','pids':[7]}]}"
+              + " | tenants[1].pids[0]: process id 7 is reported twice",
+          "{'tenants':[{'tenant':'a@b'},{'tenant':'a@b'}]}"
+              + " | tenants[1].tenant: a@b is reported twice",
+          "{'tenants':[{'tenant':'a@b'},{'tenant':'%61@b'}]} | tenant a@b is reported twice",
+        })
+    void hears_which_field_is_wrong(String json, String message) throws Exception {
+      try (RunningCoordinator coordinator = RunningCoordinator.with(1)) {
+        HttpResponse<String> response = coordinator.post(SYNC, json.replace('\'', '"'));
+
+        assertError(response, 400, "bad-request");
+        assertThat(response.body()).contains(message).doesNotContain("java.");
+      }
+    }
+
     @Test
     void of_a_member_whose_id_has_another_form_is_refused() throws Exception {
       try (RunningCoordinator coordinator = RunningCoordinator.with(1)) {
@@ -89,28 +117,6 @@ class CoordinatorHttpTest {
         assertThat(unknown.body()).contains("no instance mian; it has main, other");
         assertError(unnamed, 404, "unknown-instance");
         assertThat(unnamed.body()).contains("instance must be given; it has main, other");
-      }
-    }
-
-    @Test
-    void that_is_too_large_is_refused_whether_its_length_is_given_or_not() throws Exception {
-      try (RunningCoordinator coordinator = RunningCoordinator.with(1)) {
-        byte[] body = new byte[10 << 20];
-        HttpRequest.Builder to = coordinator.to(SYNC);
-
-        assertError(
-            coordinator.send(to.POST(HttpRequest.BodyPublishers.ofByteArray(body)).build()),
-            413,
-            "too-large");
-        assertError(
-            coordinator.send(
-                to.POST(
-                        HttpRequest.BodyPublishers.ofInputStream(
-                            () -> new ByteArrayInputStream(body)))
-                    .build()),
-            413,
-            "too-large");
-        assertThat(grant(coordinator.settle(MEMBER, "web@shop", 1), "web@shop")).isEqualTo(1);
       }
     }
 

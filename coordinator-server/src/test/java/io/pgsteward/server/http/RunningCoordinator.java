@@ -36,6 +36,7 @@ final class RunningCoordinator implements AutoCloseable {
 
   static final Duration LEASE = Duration.ofSeconds(30);
   static final Duration PARK = Duration.ofSeconds(10);
+  private static final CallLimits LIMITS = CallLimits.DEFAULT.withCalls(1_000);
   static final String MEMBER = "member-0001";
 
   private final Map<InstanceId, ControlLoop> loops = new LinkedHashMap<>();
@@ -43,7 +44,7 @@ final class RunningCoordinator implements AutoCloseable {
   private final HttpClient client = HttpClient.newHttpClient();
 
   private RunningCoordinator(
-      Map<String, InMemorySession> sessions, TokenConfig tokens, Duration park, int mostCalls)
+      Map<String, InMemorySession> sessions, TokenConfig tokens, Duration park, CallLimits limits)
       throws IOException, SQLException {
     Map<InstanceId, Readiness> readiness = new LinkedHashMap<>();
     PolicyBook policies =
@@ -64,7 +65,7 @@ final class RunningCoordinator implements AutoCloseable {
     }
     http =
         CoordinatorHttp.start(
-            new ListenAddress("127.0.0.1", 0), new Instances(loops), readiness, tokens, mostCalls);
+            new ListenAddress("127.0.0.1", 0), new Instances(loops), readiness, tokens, limits);
   }
 
   /** Tells readiness what the program's log tells it. */
@@ -85,18 +86,27 @@ final class RunningCoordinator implements AutoCloseable {
   }
 
   static RunningCoordinator with(int budget, TokenConfig tokens) throws IOException, SQLException {
-    return new RunningCoordinator(Map.of("main", new InMemorySession(budget)), tokens, PARK, 1_000);
+    return new RunningCoordinator(
+        Map.of("main", new InMemorySession(budget)), tokens, PARK, LIMITS);
   }
 
   static RunningCoordinator with(int budget, Duration park, int mostCalls)
       throws IOException, SQLException {
     return new RunningCoordinator(
-        Map.of("main", new InMemorySession(budget)), TokenConfig.NONE, park, mostCalls);
+        Map.of("main", new InMemorySession(budget)),
+        TokenConfig.NONE,
+        park,
+        LIMITS.withCalls(mostCalls));
+  }
+
+  static RunningCoordinator with(int budget, CallLimits limits) throws IOException, SQLException {
+    return new RunningCoordinator(
+        Map.of("main", new InMemorySession(budget)), TokenConfig.NONE, PARK, limits);
   }
 
   static RunningCoordinator with(Map<String, InMemorySession> sessions)
       throws IOException, SQLException {
-    return new RunningCoordinator(sessions, TokenConfig.NONE, PARK, 1_000);
+    return new RunningCoordinator(sessions, TokenConfig.NONE, PARK, LIMITS);
   }
 
   int port() {

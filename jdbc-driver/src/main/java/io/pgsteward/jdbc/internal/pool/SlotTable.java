@@ -3,6 +3,8 @@ package io.pgsteward.jdbc.internal.pool;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
@@ -368,7 +370,7 @@ final class SlotTable {
 
   /** Backends of open and closing connections, as far as known, ascending. */
   private List<Integer> pids() {
-    List<Integer> pids = new ArrayList<>();
+    Set<Integer> pids = new TreeSet<>(); // PostgreSQL may use one again while we still count it
     for (Slot slot : slots) {
       PhysicalConnection physical = slot.physical;
       SlotState state = slot.state();
@@ -376,8 +378,7 @@ final class SlotTable {
         pids.add(physical.pid);
       }
     }
-    pids.sort(null);
-    return pids;
+    return List.copyOf(pids);
   }
 
   void checkInvariants() {
