@@ -52,31 +52,36 @@ final class World {
   private long epoch = 1;
   private final PolicyBook policies;
   private boolean lookUnderWay;
-  private int maxConnections = 16;
-  private int foreign;
+  int maxConnections = 16;
+  int foreign;
   private final Map<Integer, Backend> backends = new LinkedHashMap<>();
   private int nextPid = 10;
 
   final List<Participant> participants = new ArrayList<>();
   private final Map<MemberId, SyncRequest> parked = new HashMap<>();
   private final List<TenantId> tenants;
+  private final boolean enforces;
+  private final WorldRoles roles;
   private long countedBefore;
   private int served;
 
-  World(long seed, PolicyBook policies, List<TenantId> tenants) {
+  World(long seed, PolicyBook policies, List<TenantId> tenants, boolean enforces) {
     this.random = new Random(seed);
     this.policies = policies;
     this.tenants = tenants;
+    this.enforces = enforces;
+    this.roles = new WorldRoles(tenants.stream().map(TenantId::role).toList());
     this.coordinator = lead(false);
     for (int i = 0; i < 5; i++) {
       join();
     }
     every(100 * MS, this::control);
+    if (enforces) {
+      every(150 * MS, this::stray);
+    }
   }
 
-  /**
-   * How often a demand was met by an open connection; shows that the world is not standing still.
-   */
+  /** How often a demand was met by an open connection. */
   int served() {
     return served;
   }
@@ -121,7 +126,7 @@ final class World {
                 1,
                 policies,
                 learns,
-                EnforceMode.OFF));
+                enforces ? EnforceMode.REQUIRED : EnforceMode.OFF));
     fresh.lead(++epoch, now);
     lookUnderWay = false;
     parked.clear();
@@ -139,46 +144,91 @@ final class World {
     restart();
   }
 
-  void foreign(int connections) {
-    foreign = connections;
-  }
-
-  void maxConnections(int connections) {
-    maxConnections = connections;
-  }
-
   private void control() {
     coordinator.decide(now);
     answerChanged();
+    if (!lookUnderWay) {
+      Map<String, Integer> limits = coordinator.takeLimitChanges();
+      if (!limits.isEmpty()) {
+        lookUnderWay = true;
+        setLimits(limits);
+      }
+    }
     if (!lookUnderWay && now - coordinator.nextLookNanos(now) >= 0) {
       lookUnderWay = true;
-      Coordinator asking = coordinator;
       long started = now;
-      in(
-          between(0, 5 * MS),
-          () -> {
-            List<Backend> seen = new ArrayList<>(backends.values());
-            seen.add(new Backend(1, "pgsteward", "postgres", false));
-            for (int i = 0; i < foreign; i++) {
-              seen.add(new Backend(1_000_000 + i, "admin", "postgres", true));
-            }
-            int max = maxConnections;
-            in(between(0, 5 * MS), () -> looked(asking, started, seen, max));
-          });
+      ofThisTerm(() -> look(started));
     }
   }
 
-  private void looked(Coordinator asking, long started, List<Backend> seen, int max) {
-    if (asking != coordinator) {
-      return;
+  private void look(long started) {
+    List<Backend> seen = new ArrayList<>(backends.values());
+    seen.add(new Backend(1, "pgsteward", "postgres", false));
+    for (int i = 0; i < foreign; i++) {
+      seen.add(new Backend(1_000_000 + i, "admin", "postgres", true));
     }
-    lookUnderWay = false;
-    if (random.nextInt(50) == 0) {
-      coordinator.observationFailed("simulated");
-    } else {
-      coordinator.observed(new Observation(started, new ServerLimits(max, 1, 0), seen, 1, true));
+    Observation.Roles shown = enforces ? roles.look(now) : null;
+    Observation look =
+        new Observation(started, new ServerLimits(maxConnections, 1, 0), seen, 1, true, shown);
+    ofThisTerm(
+        () -> {
+          lookUnderWay = false;
+          if (random.nextInt(50) == 0) {
+            coordinator.observationFailed("simulated");
+          } else {
+            coordinator.observed(look);
+          }
+          control();
+        });
+  }
+
+  /** A transaction that commits, fails, or commits without anybody hearing of it. */
+  private void setLimits(Map<String, Integer> limits) {
+    int fate = random.nextInt(20);
+    ofThisTerm(
+        () -> {
+          if (fate != 0) {
+            roles.set(limits);
+          }
+          ofThisTerm(
+              () -> {
+                lookUnderWay = false;
+                if (fate > 1) {
+                  coordinator.limitsSet(limits, now);
+                } else {
+                  coordinator.limitsFailed(limits, "simulated", now);
+                }
+                control();
+              });
+        });
+  }
+
+  /** Happens soon, unless another coordinator leads by then: it ended this one's session first. */
+  private void ofThisTerm(Runnable action) {
+    Coordinator asking = coordinator;
+    in(
+        between(0, 5 * MS),
+        () -> {
+          if (asking == coordinator) {
+            action.run();
+          }
+        });
+  }
+
+  /** Somebody who is no member logs in with a managed role, if PostgreSQL lets him, and stays. */
+  private void stray() {
+    TenantId tenant = tenants.get(random.nextInt(tenants.size()));
+    if (random.nextInt(3) == 0 && admits(tenant)) {
+      int pid = nextPid++;
+      backends.put(pid, new Backend(pid, tenant.role(), tenant.database(), false));
+      in(between(100 * MS, 3_000 * MS), () -> backends.remove(pid));
     }
-    control();
+  }
+
+  private boolean admits(TenantId tenant) {
+    long live = backends.values().stream().filter(b -> tenant.role().equals(b.role())).count();
+    return backends.size() + foreign + 1 < maxConnections
+        && (!enforces || roles.admits(tenant.role(), live));
   }
 
   private void received(Participant from, SyncRequest request) {
@@ -321,7 +371,7 @@ final class World {
             if (dead) {
               return;
             }
-            if (backends.size() + foreign + 1 >= maxConnections) {
+            if (!admits(tenant)) {
               connections.remove(opening);
               return;
             }
@@ -416,6 +466,11 @@ final class World {
   // ---- what must hold after every event
 
   private void check() {
+    Budget budget = coordinator.budget();
+    int most = budget == null ? 0 : budget.total();
+    if (enforces) {
+      roles.check(now, most, backends.size());
+    }
     coordinator.checkInvariants();
     if (coordinator.phase() == CoordinatorPhase.LEARNING) {
       countedBefore = coordinator.ledger().counted();
@@ -433,8 +488,6 @@ final class World {
       }
     }
     long counted = coordinator.ledger().counted();
-    Budget budget = coordinator.budget();
-    int most = budget == null ? 0 : budget.total();
     if (counted > most && counted > countedBefore) {
       throw new AssertionError("counted " + counted + " of a budget of " + most);
     }

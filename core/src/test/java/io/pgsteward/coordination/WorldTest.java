@@ -23,11 +23,22 @@ class WorldTest {
   @ParameterizedTest(name = "seed {0}")
   @MethodSource("seeds")
   void no_member_ever_holds_what_the_ledger_does_not_count(long seed) {
+    live(seed, false);
+  }
+
+  @ParameterizedTest(name = "seed {0}")
+  @MethodSource("seeds")
+  void role_limits_keep_the_budget_whoever_logs_in(long seed) {
+    live(seed, true);
+  }
+
+  private static void live(long seed, boolean enforces) {
     World world =
         new World(
             seed,
             PolicyBooks.webAndWorker(),
-            List.of(TenantId.parse("web@shop"), TenantId.parse("worker@shop")));
+            List.of(TenantId.parse("web@shop"), TenantId.parse("worker@shop")),
+            enforces);
     for (int i = 0; i < 60; i++) {
       world.run(Duration.ofMillis(1500));
       disturb(world);
@@ -43,8 +54,8 @@ class WorldTest {
           world.kill(world.participants.get(world.random.nextInt(world.participants.size())));
         }
       }
-      case 2 -> world.foreign(world.random.nextInt(4));
-      case 3 -> world.maxConnections(8 + world.random.nextInt(14));
+      case 2 -> world.foreign = world.random.nextInt(4);
+      case 3 -> world.maxConnections = 8 + world.random.nextInt(14);
       case 4 -> {
         world.restart();
         world.run(Duration.ofSeconds(4));
