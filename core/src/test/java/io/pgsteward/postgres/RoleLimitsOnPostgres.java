@@ -326,6 +326,19 @@ abstract class RoleLimitsOnPostgres {
     }
 
     @Test
+    void a_role_that_is_gone_is_forgotten_and_the_others_are_released() throws SQLException {
+      run(SetupSql.byCreateRole(version, coordinator.name(), List.of(web.name(), agent.name())));
+      limits().set(Map.of(web.name(), 5, agent.name(), 6));
+      postgres.execute("DROP ROLE " + agent.name());
+
+      assertThat(limits().releaseAll()).isEqualTo(Map.of(web.name(), -1));
+
+      assertThat(limit(web)).isEqualTo(-1);
+      assertThat(limits().adopted()).isEmpty();
+      postgres.execute("CREATE ROLE " + agent.name());
+    }
+
+    @Test
     void from_16_on_a_role_without_admin_is_out_of_reach_and_before_it_is_not()
         throws SQLException {
       run(SetupSql.byCreateRole(version, coordinator.name(), List.of(web.name())));
