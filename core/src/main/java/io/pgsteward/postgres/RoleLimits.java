@@ -27,7 +27,7 @@ public final class RoleLimits {
   private static final int TRIES = 3;
 
   private final Connection connection;
-  private final LimitRights rights;
+  private LimitRights rights;
 
   private RoleLimits(Connection connection, LimitRights rights) {
     this.connection = connection;
@@ -82,9 +82,33 @@ public final class RoleLimits {
     return roles;
   }
 
+  /** Looks at the roles. Rights that came or went since the last look are noticed. */
   Observation.Roles look(Ticker ticker) throws SQLException {
-    List<LoginRole> all = roles();
+    if (rights == LimitRights.NONE) {
+      rights = rights(connection);
+    }
+    List<LoginRole> all;
+    try {
+      all = roles();
+    } catch (SQLException e) {
+      refuseUnlessRightsChanged(e);
+      all = roles();
+    }
     return new Observation.Roles(all, rights, ticker.nanos());
+  }
+
+  private void refuseUnlessRightsChanged(SQLException failure) throws SQLException {
+    LimitRights now;
+    try {
+      now = rights(connection);
+    } catch (SQLException e) {
+      failure.addSuppressed(e);
+      throw failure;
+    }
+    if (now == rights) {
+      throw failure;
+    }
+    rights = now;
   }
 
   /** Limits from before the first change, by role, in the order of the names. */

@@ -194,7 +194,7 @@ public final class SetupSql {
     sql.append(
         "-- Run \"pgsteward-coordinator release\" first: it puts the old limits back, which\n");
     sql.append(
-        "-- are forgotten with the schema.\nBEGIN;\nDROP SCHEMA IF EXISTS pgsteward CASCADE;\n");
+        "-- are forgotten with the schema. CREATEROLE and pg_monitor go whoever gave them.\nBEGIN;\nDROP SCHEMA IF EXISTS pgsteward CASCADE;\n");
     sql.append("ALTER ROLE ").append(role).append(" NOCREATEROLE;\n");
     if (version >= ADMIN_SINCE) {
       for (String one : managed) {

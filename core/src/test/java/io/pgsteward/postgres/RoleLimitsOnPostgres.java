@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.pgsteward.model.PolicyBook;
 import io.pgsteward.model.TenantId;
 import io.pgsteward.model.TenantPolicy;
+import io.pgsteward.model.Ticker;
 import io.pgsteward.testing.Await;
 import io.pgsteward.testing.PostgresServer;
 import io.pgsteward.testing.TestRole;
@@ -395,6 +396,24 @@ abstract class RoleLimitsOnPostgres {
         .isInstanceOfSatisfying(
             SQLException.class, e -> assertThat(e.getSQLState()).isEqualTo(FORBIDDEN));
     assertThat(limit(web)).isEqualTo(-1);
+  }
+
+  @Test
+  void rights_that_come_and_go_are_noticed_at_the_next_look() throws SQLException {
+    RoleLimits limits = limits();
+    assertThat(limits.look(Ticker.system()).rights()).isEqualTo(LimitRights.NONE);
+
+    setUpFunctions();
+    assertThat(limits.look(Ticker.system()).rights()).isEqualTo(LimitRights.FUNCTION);
+    limits.set(Map.of(web.name(), 4));
+    for (int i = 0; i < 10; i++) {
+      assertThat(limits.look(Ticker.system()).rights()).isEqualTo(LimitRights.FUNCTION);
+    }
+
+    run(SetupSql.undo(version, coordinator.name(), List.of(web.name())));
+    assertThat(limits.look(Ticker.system()).rights()).isEqualTo(LimitRights.NONE);
+    run(SetupSql.byCreateRole(version, coordinator.name(), List.of(web.name())));
+    assertThat(limits.look(Ticker.system()).rights()).isEqualTo(LimitRights.CREATEROLE);
   }
 
   @ParameterizedTest
