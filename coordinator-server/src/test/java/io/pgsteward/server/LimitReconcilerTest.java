@@ -136,7 +136,7 @@ class LimitReconcilerTest {
     role("b", 2, 1, 20);
     beforeLook =
         () -> {
-          if (limits.get("a") == 10) {
+          if (limits.getOrDefault("a", -1) == 10) {
             connections.put("a", 25);
           }
         };
@@ -163,7 +163,7 @@ class LimitReconcilerTest {
     boolean[] done = {false};
     beforeLook =
         () -> {
-          if (limits.get("a") == 4 && !done[0]) {
+          if (limits.getOrDefault("a", -1) == 4 && !done[0]) {
             done[0] = true;
             limits.put("a", 29);
           }
@@ -205,8 +205,8 @@ class LimitReconcilerTest {
       assertThat(sum(limits)).isLessThanOrEqualTo(allowed);
       limits.forEach(
           (role, limit) -> {
-            int used = connections.get(role);
-            int found = before.get(role);
+            int used = connections.getOrDefault(role, 0);
+            int found = before.getOrDefault(role, -1);
             assertThat(limit)
                 .as(role)
                 .isGreaterThanOrEqualTo(found < 0 ? used : Math.min(used, found));
