@@ -400,16 +400,16 @@ class PostgresLeaderSessionTest {
   }
 
   private PostgresLeaderSession session(String address, String hash) {
-    PostgresLeaderSession session =
-        new PostgresLeaderSession(
-            source(coordinator), address, hash, LEASE, Ticker.system(), false);
-    opened.add(session);
-    return session;
+    return session(coordinator, address, hash);
   }
 
   private PostgresLeaderSession sessionOf(TestRole role) {
+    return session(role, ADDRESS, "aaaa");
+  }
+
+  private PostgresLeaderSession session(TestRole role, String address, String hash) {
     PostgresLeaderSession session =
-        new PostgresLeaderSession(source(role), ADDRESS, "aaaa", LEASE, Ticker.system(), false);
+        new PostgresLeaderSession(source(role), address, hash, LEASE, Ticker.system(), false);
     opened.add(session);
     return session;
   }
