@@ -235,7 +235,7 @@ class PostgresLeaderSessionTest {
       TestRole app = postgres.createRole("app");
       Connection one = postgres.connect("postgres", app);
       opened.add(one);
-      PostgresLeaderSession session = session(plain, ADDRESS, "aaaa");
+      PostgresLeaderSession session = sessionOf(plain);
       session.lead();
 
       Observation look = session.observe();
@@ -401,6 +401,10 @@ class PostgresLeaderSessionTest {
 
   private PostgresLeaderSession session(String address, String hash) {
     return session(coordinator, address, hash);
+  }
+
+  private PostgresLeaderSession sessionOf(TestRole role) {
+    return session(role, ADDRESS, "aaaa");
   }
 
   private PostgresLeaderSession session(TestRole role, String address, String hash) {
