@@ -386,14 +386,10 @@ class PostgresLeaderSessionTest {
 
     private PostgresLeaderSession through(FaultProxy proxy, Duration lease) {
       String url = "jdbc:postgresql://127.0.0.1:" + proxy.port() + "/postgres";
+      ConnectionSource proxied =
+          ConnectionSource.of(url, login(coordinator), Duration.ofSeconds(20));
       PostgresLeaderSession session =
-          new PostgresLeaderSession(
-              ConnectionSource.of(url, login(coordinator), Duration.ofSeconds(20)),
-              ADDRESS,
-              "aaaa",
-              lease,
-              Ticker.system(),
-              false);
+          new PostgresLeaderSession(proxied, ADDRESS, "aaaa", lease, Ticker.system(), false);
       opened.add(session);
       return session;
     }
