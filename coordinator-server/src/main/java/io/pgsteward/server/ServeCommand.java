@@ -47,7 +47,7 @@ final class ServeCommand implements Callable<Integer> {
     try {
       ServerConfig loaded = new ConfigLoader(System.getenv()).load(config);
       serve(CoordinatorServer.start(loaded));
-      return ExitCode.STOPPED.code();
+      return ExitCode.OK.code();
     } catch (ConfigException e) {
       err.println(e.getMessage());
       return ExitCode.WRONG_CONFIG.code();
@@ -65,7 +65,7 @@ final class ServeCommand implements Callable<Integer> {
               server.close();
               stopped.countDown();
               // A JVM ended by a signal reports that signal, but being stopped is no failure.
-              Runtime.getRuntime().halt(ExitCode.STOPPED.code());
+              Runtime.getRuntime().halt(ExitCode.OK.code());
             },
             "pgsteward-stop");
     Runtime.getRuntime().addShutdownHook(hook);

@@ -134,6 +134,11 @@ public final class PolicyBook {
     return defaultPolicy != null || rolePatterns.stream().anyMatch(p -> p.matches(role));
   }
 
+  /** Whether a role is declared foreign by name or pattern. */
+  public boolean declaresForeign(String role) {
+    return foreign.matching(role) != null;
+  }
+
   /** The same as {@link #manages}, for PostgreSQL. */
   public ManagedRoles managedRoles() {
     List<String> expressions = new ArrayList<>();

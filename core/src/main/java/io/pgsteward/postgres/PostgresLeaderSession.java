@@ -1,6 +1,5 @@
 package io.pgsteward.postgres;
 
-import io.pgsteward.budget.ServerLimits;
 import io.pgsteward.model.Ticker;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
@@ -8,8 +7,6 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
@@ -323,6 +320,23 @@ public final class PostgresLeaderSession implements LeaderSession {
     }
   }
 
+  /**
+   * Puts the limits back that roles had before the first change, and forgets them.
+   *
+   * @return what was put back, by role; -1 for no limit
+   * @throws SQLException if nothing was changed, or nobody knows
+   */
+  public Map<String, Integer> releaseLimits() throws SQLException {
+    RoleLimits roles;
+    synchronized (this) {
+      roles = limits;
+    }
+    if (roles == null) {
+      throw notConnected();
+    }
+    return roles.releaseAll();
+  }
+
   private static SQLException notConnected() {
     return new SQLException("the leader's session is not connected", "08003");
   }
@@ -334,30 +348,18 @@ public final class PostgresLeaderSession implements LeaderSession {
   }
 
   private Observation read(long started, ResultSet rows) throws SQLException {
-    ServerLimits serverLimits = new ServerLimits(0, 0, 0);
-    int ownPid = 0;
-    boolean complete = false;
-    List<Backend> backends = new ArrayList<>();
-    while (rows.next()) {
-      if (backends.isEmpty()) {
-        serverLimits = new ServerLimits(rows.getInt(1), rows.getInt(2), rows.getInt(3));
-        ownPid = rows.getInt(4);
-        complete = rows.getBoolean(5);
-      }
-      backends.add(
-          new Backend(rows.getInt(6), rows.getString(7), rows.getString(8), rows.getBoolean(9)));
-    }
-    if (ownPid != leaderPid) {
+    Observation look = Visit.read(started, rows);
+    if (look.ownPid() != leaderPid) {
       end();
       throw new SQLException(
           "the statement ran on backend "
-              + ownPid
+              + look.ownPid()
               + " but the leader's lock was taken on backend "
               + leaderPid
               + ": a pooler stands between the coordinator and PostgreSQL; connect without it",
           "08006");
     }
-    return new Observation(started, serverLimits, backends, ownPid, complete);
+    return look;
   }
 
   /** Whether the session is gone: the driver closed it, or the server said that it ends it. */

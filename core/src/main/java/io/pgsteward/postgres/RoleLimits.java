@@ -27,7 +27,7 @@ public final class RoleLimits {
   private static final int TRIES = 3;
 
   private final Connection connection;
-  private final LimitRights rights;
+  private LimitRights rights;
 
   private RoleLimits(Connection connection, LimitRights rights) {
     this.connection = connection;
@@ -82,23 +82,49 @@ public final class RoleLimits {
     return roles;
   }
 
+  /** Looks at the roles. Rights that came or went since the last look are noticed. */
   Observation.Roles look(Ticker ticker) throws SQLException {
-    List<LoginRole> all = roles();
+    if (rights == LimitRights.NONE) {
+      rights = rights(connection);
+    }
+    List<LoginRole> all;
+    try {
+      all = roles();
+    } catch (SQLException e) {
+      refuseUnlessRightsChanged(e);
+      all = roles();
+    }
     return new Observation.Roles(all, rights, ticker.nanos());
+  }
+
+  private void refuseUnlessRightsChanged(SQLException failure) throws SQLException {
+    LimitRights now;
+    try {
+      now = rights(connection);
+    } catch (SQLException e) {
+      failure.addSuppressed(e);
+      throw failure;
+    }
+    if (now == rights) {
+      throw failure;
+    }
+    rights = now;
   }
 
   /** Limits from before the first change, by role, in the order of the names. */
   public Map<String, Integer> adopted() throws SQLException {
-    Map<String, Integer> adopted = new LinkedHashMap<>();
-    if (rights != LimitRights.NONE) {
-      try (Statement statement = connection.createStatement();
-          ResultSet rows = statement.executeQuery(Statements.ADOPTED)) {
-        while (rows.next()) {
-          adopted.put(rows.getString(1), rows.getInt(2));
-        }
+    return rights == LimitRights.NONE ? new LinkedHashMap<>() : read(Statements.ADOPTED);
+  }
+
+  private Map<String, Integer> read(String sql) throws SQLException {
+    Map<String, Integer> limits = new LinkedHashMap<>();
+    try (PreparedStatement statement = connection.prepareStatement(sql);
+        ResultSet rows = statement.executeQuery()) {
+      while (rows.next()) {
+        limits.put(rows.getString(1), rows.getInt(2));
       }
     }
-    return adopted;
+    return limits;
   }
 
   /**
@@ -137,12 +163,27 @@ public final class RoleLimits {
           if (rights == LimitRights.FUNCTION) {
             call(Statements.RELEASE_BY_FUNCTION, names);
           } else {
-            Map<String, Integer> old = adopted();
+            Map<String, Integer> old = read(Statements.ADOPTED_BY_PRESENT_ROLES);
             old.keySet().retainAll(roles);
             alter(old);
             call(Statements.FORGET, names);
           }
         });
+  }
+
+  /**
+   * Does so for every role of {@link #adopted}.
+   *
+   * @return the limits that were put back; roles that exist no more are forgotten without
+   */
+  Map<String, Integer> releaseAll() throws SQLException {
+    refuseWithoutRights();
+    Map<String, Integer> present = read(Statements.ADOPTED_BY_PRESENT_ROLES);
+    List<String> all = List.copyOf(adopted().keySet());
+    if (!all.isEmpty()) {
+      release(all);
+    }
+    return present;
   }
 
   private void alter(Map<String, Integer> limits) throws SQLException {
@@ -172,11 +213,7 @@ public final class RoleLimits {
   }
 
   private void inTransaction(Change change) throws SQLException {
-    if (rights == LimitRights.NONE) {
-      throw new SQLException(
-          "the coordinator's role may change no connection limit; setup-sql prints what it needs",
-          "42501");
-    }
+    refuseWithoutRights();
     for (int tries = 1; ; tries++) {
       try {
         once(change);
@@ -186,6 +223,14 @@ public final class RoleLimits {
           throw e;
         }
       }
+    }
+  }
+
+  private void refuseWithoutRights() throws SQLException {
+    if (rights == LimitRights.NONE) {
+      throw new SQLException(
+          "the coordinator's role may change no connection limit; setup-sql prints what it needs",
+          "42501");
     }
   }
 

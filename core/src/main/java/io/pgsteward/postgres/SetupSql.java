@@ -20,9 +20,31 @@ public final class SetupSql {
   private static final int RESERVED_SINCE = 16;
   private static final int ADMIN_SINCE = 16;
 
+  /** The script's own names mean what they say, whatever the session has set. */
+  private static final String BEGIN =
+      """
+      BEGIN;
+      SET LOCAL standard_conforming_strings = on;
+      SET LOCAL search_path = pg_catalog, pg_temp;
+
+      """;
+
   private static final String TABLES =
       """
       CREATE SCHEMA IF NOT EXISTS pgsteward;
+      DO $pgsteward$
+      DECLARE
+        owner record;
+      BEGIN
+        SELECT r.rolname, r.rolsuper OR r.rolname = current_user AS trusted INTO owner
+          FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
+         WHERE n.nspname = 'pgsteward';
+        IF NOT owner.trusted THEN
+          RAISE EXCEPTION 'schema pgsteward belongs to %, who could change what is put there',
+            owner.rolname USING HINT = 'Look at what it is, then drop it.';
+        END IF;
+      END
+      $pgsteward$;
       REVOKE ALL ON SCHEMA pgsteward FROM PUBLIC;
 
       -- Connection limits from before the first change; "release" puts them back.
@@ -116,7 +138,7 @@ public final class SetupSql {
   public static String byFunction(int version, String coordinator, ManagedRoles roles) {
     String to = " TO " + RoleStatement.quoted(coordinator) + ";\n";
     return heading(coordinator)
-        + "BEGIN;\nSET LOCAL standard_conforming_strings = on;\n\n"
+        + BEGIN
         + TABLES
         + "\n"
         + FUNCTIONS.formatted(rows(roles), Statements.LIMITS_KEY, Statements.LIMITS_KEY)
@@ -148,7 +170,7 @@ public final class SetupSql {
           "-- ADMIN lets this role grant itself, and so become, each role below. Roles that\n");
       sql.append("-- are created later need the same GRANT.\n");
     }
-    sql.append("BEGIN;\n\n").append(TABLES).append('\n');
+    sql.append(BEGIN).append(TABLES).append('\n');
     sql.append("GRANT USAGE ON SCHEMA pgsteward").append(to);
     sql.append("GRANT SELECT, INSERT, DELETE ON pgsteward.adopted").append(to);
     sql.append("ALTER ROLE ").append(role).append(" CREATEROLE;\n");
@@ -172,7 +194,7 @@ public final class SetupSql {
     sql.append(
         "-- Run \"pgsteward-coordinator release\" first: it puts the old limits back, which\n");
     sql.append(
-        "-- are forgotten with the schema.\nBEGIN;\nDROP SCHEMA IF EXISTS pgsteward CASCADE;\n");
+        "-- are forgotten with the schema. CREATEROLE and pg_monitor go whoever gave them.\nBEGIN;\nDROP SCHEMA IF EXISTS pgsteward CASCADE;\n");
     sql.append("ALTER ROLE ").append(role).append(" NOCREATEROLE;\n");
     if (version >= ADMIN_SINCE) {
       for (String one : managed) {
@@ -186,7 +208,7 @@ public final class SetupSql {
 
   private static String heading(String coordinator) {
     return "-- Lets "
-        + RoleStatement.quoted(coordinator).replace('\n', ' ')
+        + RoleStatement.quoted(coordinator).replaceAll("[\\r\\n]", " ")
         + " set connection limits of managed roles. Run as a superuser in the database of\n"
         + "-- the coordinator's url, and again after its managed or foreign roles have changed.\n";
   }

@@ -152,6 +152,15 @@ final class Statements {
   /** Limits from before the first change. */
   static final String ADOPTED = "SELECT role, old_limit FROM pgsteward.adopted ORDER BY role";
 
+  /** The same of roles that exist. */
+  static final String ADOPTED_BY_PRESENT_ROLES =
+      """
+      SELECT a.role, a.old_limit
+        FROM pgsteward.adopted a
+        JOIN pg_catalog.pg_roles r ON r.rolname = a.role
+       ORDER BY a.role
+      """;
+
   /** Waits for any other change of limits of ours; ends with the transaction. */
   static final String LOCK_LIMITS = "SELECT pg_catalog.pg_advisory_xact_lock(?)";
 

@@ -404,30 +404,26 @@ class PostgresLeaderSessionTest {
 
     private PostgresLeaderSession through(FaultProxy proxy, Duration lease) {
       String url = "jdbc:postgresql://127.0.0.1:" + proxy.port() + "/postgres";
+      ConnectionSource proxied =
+          ConnectionSource.of(url, login(coordinator), Duration.ofSeconds(20));
       PostgresLeaderSession session =
-          new PostgresLeaderSession(
-              ConnectionSource.of(url, login(coordinator), Duration.ofSeconds(20)),
-              ADDRESS,
-              "aaaa",
-              lease,
-              Ticker.system(),
-              false);
+          new PostgresLeaderSession(proxied, ADDRESS, "aaaa", lease, Ticker.system(), false);
       opened.add(session);
       return session;
     }
   }
 
   private PostgresLeaderSession session(String address, String hash) {
-    PostgresLeaderSession session =
-        new PostgresLeaderSession(
-            source(coordinator), address, hash, LEASE, Ticker.system(), false);
-    opened.add(session);
-    return session;
+    return session(coordinator, address, hash);
   }
 
   private PostgresLeaderSession sessionOf(TestRole role) {
+    return session(role, ADDRESS, "aaaa");
+  }
+
+  private PostgresLeaderSession session(TestRole role, String address, String hash) {
     PostgresLeaderSession session =
-        new PostgresLeaderSession(source(role), ADDRESS, "aaaa", LEASE, Ticker.system(), false);
+        new PostgresLeaderSession(source(role), address, hash, LEASE, Ticker.system(), false);
     opened.add(session);
     return session;
   }

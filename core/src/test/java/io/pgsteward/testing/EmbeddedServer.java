@@ -16,6 +16,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,17 +55,18 @@ final class EmbeddedServer implements AutoCloseable {
   /**
    * Starts a server and waits until it answers.
    *
+   * @param programs the directory of {@code initdb} and {@code postgres}
    * @param settings server settings beyond our own
    * @param port where it listens; 0 for any free port
    */
-  static EmbeddedServer start(Map<String, String> settings, int port) {
+  static EmbeddedServer start(Path programs, Map<String, String> settings, int port) {
     try {
       Path home = Files.createTempDirectory("pgsteward-data-");
       try {
         RunAs user = RunAs.find();
-        Path data = initialise(home, user);
+        Path data = initialise(programs, home, user);
         for (int i = 1; ; i++) {
-          EmbeddedServer server = tryStart(home, data, user, settings, port);
+          EmbeddedServer server = tryStart(programs, home, data, user, settings, port);
           if (server != null) {
             return server;
           }
@@ -81,13 +84,14 @@ final class EmbeddedServer implements AutoCloseable {
     }
   }
 
-  private static Path initialise(Path home, RunAs user) throws IOException {
+  private static Path initialise(Path programs, Path home, RunAs user) throws IOException {
     Path data = Files.createDirectory(home.resolve("data"));
     Path password = Files.writeString(home.resolve("password"), PASSWORD + "\n");
     user.own(home);
-    List<String> command =
+    List<String> command = new ArrayList<>();
+    command.addAll(
         user.command(
-            program("initdb"),
+            programs.resolve("initdb").toString(),
             "-D",
             data.toString(),
             "-U",
@@ -98,9 +102,10 @@ final class EmbeddedServer implements AutoCloseable {
             "-E",
             "UTF8",
             "--no-locale",
-            "--no-sync",
-            "-c",
-            "scram_iterations=1");
+            "--no-sync"));
+    if (knowsIterations(programs)) {
+      command.addAll(List.of("-c", "scram_iterations=1"));
+    }
     Process initdb = new ProcessBuilder(command).redirectErrorStream(true).start();
     String output;
     try (InputStream in = initdb.getInputStream()) {
@@ -114,13 +119,17 @@ final class EmbeddedServer implements AutoCloseable {
   }
 
   private static @Nullable EmbeddedServer tryStart(
-      Path home, Path data, RunAs user, Map<String, String> settings, int wanted)
+      Path programs, Path home, Path data, RunAs user, Map<String, String> settings, int wanted)
       throws IOException {
     int port = wanted == 0 ? freePort() : wanted;
     Path log = home.resolve("postgres.log");
     List<String> command = new ArrayList<>();
-    command.addAll(List.of(program("postgres"), "-D", data.toString(), "-p", "" + port, "-F"));
+    String postgresProgram = programs.resolve("postgres").toString();
+    command.addAll(List.of(postgresProgram, "-D", data.toString(), "-p", "" + port, "-F"));
     Map<String, String> all = ownSettings();
+    if (!knowsIterations(programs)) {
+      all.remove("scram_iterations");
+    }
     all.putAll(settings);
     all.forEach((name, value) -> command.addAll(List.of("-c", name + "=" + value)));
     Process postgres =
@@ -213,8 +222,20 @@ final class EmbeddedServer implements AutoCloseable {
     waitFor(postgres);
   }
 
-  private static String program(String name) {
-    return PostgresBinaries.directory().resolve("bin").resolve(name).toString();
+  /** PostgreSQL 16 came with scram_iterations and initdb's option -c. */
+  private static boolean knowsIterations(Path programs) throws IOException {
+    Process process =
+        new ProcessBuilder(programs.resolve("postgres").toString(), "--version")
+            .redirectErrorStream(true)
+            .start();
+    try (InputStream in = process.getInputStream()) {
+      String version = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+      Matcher major = Pattern.compile("PostgreSQL\\) ([0-9]+)").matcher(version);
+      if (!major.find()) {
+        throw new IllegalStateException("not a PostgreSQL in " + programs + ": " + version);
+      }
+      return Integer.parseInt(major.group(1)) >= 16;
+    }
   }
 
   private static int freePort() throws IOException {

@@ -1,6 +1,7 @@
 package io.pgsteward.testing;
 
 import java.net.URI;
+import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -32,7 +33,11 @@ public final class TestPostgres {
   /** Name of the system property. */
   public static final String PROPERTY = "pgsteward.test.postgres";
 
+  /** Names the directory of another PostgreSQL version's programs; see {@link #further}. */
+  public static final String PROGRAMS_PROPERTY = "pgsteward.test.postgres.bin";
+
   private static @Nullable PostgresServer shared;
+  private static @Nullable PostgresServer further;
 
   private final Map<String, String> settings = new LinkedHashMap<>();
   private int port;
@@ -46,6 +51,23 @@ public final class TestPostgres {
       String where = where();
       server = where.startsWith("jdbc:") ? given(where) : withoutStop(new TestPostgres().start());
       shared = server;
+    }
+    return server;
+  }
+
+  /**
+   * A server of another version, shared by all tests of this JVM, from the programs in the
+   * directory that {@link #PROGRAMS_PROPERTY} names; without it the test is skipped and says so.
+   */
+  public static synchronized PostgresServer further() {
+    String programs = System.getProperty(PROGRAMS_PROPERTY, "");
+    if (programs.isEmpty()) {
+      throw Skip.because("it needs a further PostgreSQL, and " + PROGRAMS_PROPERTY + " is not set");
+    }
+    PostgresServer server = further;
+    if (server == null) {
+      server = withoutStop(new TestPostgres().startPrograms(Path.of(programs)));
+      further = server;
     }
     return server;
   }
@@ -86,7 +108,11 @@ public final class TestPostgres {
 
   /** Starts the server from the embedded programs, whatever the property says. */
   public PostgresServer startEmbedded() {
-    EmbeddedServer server = EmbeddedServer.start(settings, port);
+    return startPrograms(PostgresBinaries.directory().resolve("bin"));
+  }
+
+  private PostgresServer startPrograms(Path programs) {
+    EmbeddedServer server = EmbeddedServer.start(programs, settings, port);
     return new PostgresServer(
         "127.0.0.1",
         server.port(),

@@ -1,0 +1,15 @@
+package io.pgsteward.postgres;
+
+import io.pgsteward.testing.PostgresServer;
+import io.pgsteward.testing.TestPostgres;
+import org.junit.jupiter.api.Tag;
+
+/** On the PostgreSQL of all tests. */
+@Tag("postgres")
+class SetupSqlTest extends SetupSqlOnPostgres {
+
+  @Override
+  PostgresServer server() {
+    return TestPostgres.shared();
+  }
+}
