@@ -73,9 +73,9 @@ public final class Demo {
             + ": 3 for superusers, a margin of 3 kept free, 2 foreign connections (the"
             + " coordinator's and the witness's) leave a budget of "
             + Stage.BUDGET
-            + ". No pool size is configured anywhere. Not yet protected: role limits in PostgreSQL"
-            + " come later, so a program that bypasses PgSteward under a managed role could still"
-            + " take connections; the processes here are well-behaved members.");
+            + ". No pool size is configured anywhere. Not protected here: the demo sets no role limits"
+            + " in PostgreSQL, so a program that bypasses PgSteward under a managed role could"
+            + " still take connections; the processes here are well-behaved members.");
     say(
         "The shares below are those of a budget of "
             + Stage.BUDGET
