@@ -33,6 +33,7 @@ final class InstanceLog implements ControlLoopListener {
   private final Readiness readiness;
   private final Supplier<CompletableFuture<InstanceStatus>> status;
   private @Nullable String holder;
+  private @Nullable String limitsFailure;
 
   /**
    * @param status asks the loop for its status
@@ -133,22 +134,30 @@ final class InstanceLog implements ControlLoopListener {
   @Override
   public void limitsSet(Map<String, Integer> limits) {
     LOG.debug("{}: role limits set: {}", instance, limits);
+    if (limitsFailure != null) {
+      limitsFailure = null;
+      LOG.info("{}: role limits can be set again", instance);
+    }
   }
 
   @Override
   public void limitsFailed(Map<String, Integer> limits, Exception cause) {
-    LOG.warn(
-        "{}: the role limits {} could not be set, and grants that need them wait: {}",
-        instance,
-        limits,
-        cause.getMessage());
+    String reason = String.valueOf(cause.getMessage());
+    if (!reason.equals(limitsFailure)) {
+      limitsFailure = reason;
+      LOG.warn(
+          "{}: the limits of {} could not be set, and grants that need them wait; it is tried again: {}",
+          instance,
+          count(limits.size(), "role"),
+          reason);
+    }
   }
 
   @Override
   public void limitChangedByAnotherHand(String role, int found) {
     LOG.warn(
         "{}: somebody set the connection limit of role {} to {}; it is put right. To manage it by"
-            + " hand, declare the role foreign",
+            + " hand, run release and declare the role foreign",
         instance,
         role,
         found);

@@ -67,6 +67,15 @@ public final class ControlLoop implements AutoCloseable {
     record Status(CompletableFuture<InstanceStatus> reply) implements Event {}
 
     record Close() implements Event {}
+
+    /** Whether the observer's thread has no job any more. */
+    default boolean endsJob() {
+      return this instanceof Looked
+          || this instanceof LookFailed
+          || this instanceof Followed
+          || this instanceof LimitsSet
+          || this instanceof LimitsFailed;
+    }
   }
 
   /** What the observer's thread is asked to do; one at a time. */
@@ -360,8 +369,8 @@ public final class ControlLoop implements AutoCloseable {
    * that it did not come to begin stays in the batch: looks must not count before it.
    */
   private void giveUp(List<Event> batch, RuntimeException cause) {
-    busy = false;
     for (Event event : batch) {
+      busy &= !event.endsJob();
       if (event instanceof Event.Sync sync) {
         sync.reply().completeExceptionally(cause);
       } else if (event instanceof Event.Status status) {

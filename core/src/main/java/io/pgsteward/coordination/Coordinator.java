@@ -97,6 +97,7 @@ public final class Coordinator {
   private @Nullable String lookError;
   private boolean raisable;
   private boolean raisesPossible;
+  private Set<String> blockedRoles = Set.of();
   private Map<TenantId, Integer> unmet = Map.of();
 
   public Coordinator(CoordinatorSettings settings) {
@@ -147,6 +148,8 @@ public final class Coordinator {
     learnsUntilNanos = now + leaseNanos;
     phase = settings.learns() ? CoordinatorPhase.LEARNING : CoordinatorPhase.SERVING;
     ledger.newEpoch();
+    raisable = false;
+    enforcer.newTerm();
   }
 
   /** Another coordinator leads: requests are refused from now on. */
@@ -154,6 +157,7 @@ public final class Coordinator {
     leader = otherLeader;
     phase = CoordinatorPhase.STANDBY;
     namedIsOver = false;
+    enforcer.newTerm();
   }
 
   /**
@@ -318,6 +322,8 @@ public final class Coordinator {
    * @return members that were dropped because they left or were forgotten
    */
   public List<Member> decide(long now) {
+    boolean proven = raisable;
+    raisable = false;
     if (namedIsOver) {
       lead(namedEpoch, now);
     }
@@ -326,18 +332,21 @@ public final class Coordinator {
       ledger.announce();
     }
     if (phase == CoordinatorPhase.SERVING && budget != null) {
-      boolean mayRaise = raisable && enforcer.permitsRaises();
+      boolean mayRaise = proven && enforcer.permitsRaises();
       LimitRoom room = enforcer.room(ledger);
       GrantPlanner.Outcome outcome =
           planner.plan(ledger, budget.total() - ledger.strayCount(), mayRaise, room, now);
       unmet = outcome.unmetGuarantees();
-      raisesPossible = outcome.raisesPossible();
       if (mayRaise) {
         enforcer.plan(budget.total(), ledger, room.blocked(), now);
-        raisesPossible = !room.blocked().isEmpty() && enforcer.awaitsProof();
+        blockedRoles = Set.copyOf(room.blocked().keySet());
+        raisesPossible = !blockedRoles.isEmpty() && enforcer.awaitsProof();
+      } else {
+        // What found no room under its role's limit waits for that, not for one more look.
+        raisesPossible =
+            enforcer.permitsRaises() && !blockedRoles.containsAll(outcome.raisableRoles());
       }
     }
-    raisable = false;
     return phase == CoordinatorPhase.STANDBY ? List.of() : ledger.sweep(now);
   }
 

@@ -20,7 +20,9 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -78,14 +80,10 @@ final class Enforcer {
     }
     looked = true;
     obstacle = obstacle(policies, roles);
-    if (obstacle != null) {
-      book = new LimitBook();
-      return;
-    }
     Map<String, Integer> limits = new TreeMap<>();
     for (LoginRole role : roles.all()) {
       if (policies.manages(role.name(), role.superuser())) {
-        limits.put(role.name(), role.limit());
+        limits.put(role.name(), role.superuser() ? RoleLimit.UNLIMITED : role.limit());
       }
     }
     Map<String, Integer> seen = new HashMap<>();
@@ -133,12 +131,29 @@ final class Enforcer {
         : String.join(", ", roles.subList(0, NAMED)) + " and " + (roles.size() - NAMED) + " more";
   }
 
-  /** What the limits in force leave in this round. */
+  /**
+   * What the limits in force leave in this round. PostgreSQL keeps a limit whether or not we may
+   * change it, so it bounds grants also while something stands in our way.
+   */
   LimitRoom room(Ledger ledger) {
-    if (!isOn()) {
+    if (!looked) {
       return LimitRoom.endless();
     }
-    return LimitRoom.within(role -> Math.max(0, book.limit(role)), mayHold(ledger));
+    Map<String, Integer> limits = new HashMap<>();
+    book.roles().forEach(role -> limits.put(role.role(), role.limit()));
+    long other = isOn() ? 0 : Long.MAX_VALUE; // a role without a limit must have one first
+    return LimitRoom.within(
+        role -> {
+          int limit = limits.getOrDefault(role, RoleLimit.UNLIMITED);
+          return limit == RoleLimit.UNLIMITED ? other : limit;
+        },
+        mayHold(ledger));
+  }
+
+  /** Another term: nothing of what was planned in the one before is sent. */
+  void newTerm() {
+    changes = Changes.NONE;
+    book = new LimitBook();
   }
 
   private static Map<String, Long> mayHold(Ledger ledger) {
@@ -164,7 +179,7 @@ final class Enforcer {
     backingOff = false;
     Map<String, Long> mayHold = mayHold(ledger);
     Map<String, Integer> guarantees = guarantees(ledger);
-    Set<String> order = new java.util.LinkedHashSet<>(blocked.keySet());
+    Set<String> order = new LinkedHashSet<>(blocked.keySet());
     for (RoleLimit role : book.roles()) {
       order.add(role.role());
     }
@@ -178,6 +193,9 @@ final class Enforcer {
               guarantees.getOrDefault(role, 0)));
     }
     changes = LimitPlanner.plan(budget, book, needs);
+    if (changes.isEmpty()) {
+      failure = null;
+    }
   }
 
   private Map<String, Integer> guarantees(Ledger ledger) {
@@ -241,7 +259,7 @@ final class Enforcer {
     if (mode == EnforceMode.OFF) {
       return "enforce is off: " + ledgerAlone;
     }
-    String is = "enforce is " + mode.name().toLowerCase(java.util.Locale.ROOT);
+    String is = "enforce is " + mode.name().toLowerCase(Locale.ROOT);
     if (!looked) {
       return is + ": PostgreSQL's roles were not looked at yet";
     }

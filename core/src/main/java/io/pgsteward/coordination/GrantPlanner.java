@@ -16,9 +16,11 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -31,8 +33,13 @@ import java.util.TreeMap;
  */
 final class GrantPlanner {
 
-  /** What one call came to. */
-  record Outcome(Map<TenantId, Integer> unmetGuarantees, boolean raisesPossible) {}
+  /**
+   * What one call came to.
+   *
+   * @param raisableRoles roles of which a raise waits only for the proof that this coordinator
+   *     leads
+   */
+  record Outcome(Map<TenantId, Integer> unmetGuarantees, Set<String> raisableRoles) {}
 
   /** One holding of a member that is heard. */
   private record Seat(Member member, Holding holding) {}
@@ -138,9 +145,13 @@ final class GrantPlanner {
       raise(ledger, raises, free, room, now);
     }
     noteGrants(accounts, now);
-    boolean possible =
-        !raises.isEmpty() && !mayRaise && (free > 0 || raises.stream().anyMatch(this::fitsCounted));
-    return new Outcome(unmet, possible);
+    Set<String> raisable = new HashSet<>();
+    if (!mayRaise && free >= 0) {
+      raises.stream()
+          .filter(raise -> free > 0 || fitsCounted(raise))
+          .forEach(raise -> raisable.add(raise.account.tenant.role()));
+    }
+    return new Outcome(unmet, raisable);
   }
 
   private Collection<Account> accounts(Ledger ledger, long now) {
@@ -246,12 +257,16 @@ final class GrantPlanner {
 
   private static void raise(
       Ledger ledger, List<Raise> raises, long free, LimitRoom room, long now) {
+    if (free < 0) {
+      return; // more is counted than there is: nothing rises before it fits again
+    }
     PriorityQueue<Raise> queue = new PriorityQueue<>(NEXT);
     for (Raise raise : raises) {
       // What a lowered grant may still hold can be given back to it without counting anything.
       for (int i = 0; i < raise.targets.length; i++) {
         Seat seat = raise.account.seats.get(i);
         int within = Math.min(raise.targets[i], seat.holding.counted());
+        within = room.capped(raise.account.tenant, within);
         if (within > seat.holding.grant()) {
           raise.granted += within - seat.holding.grant();
           ledger.grant(seat.member, seat.holding, within, now);

@@ -47,6 +47,11 @@ final class LimitRoom {
     return true;
   }
 
+  /** A grant of one member for the tenant, as far as the role's limit alone allows it. */
+  int capped(TenantId tenant, int grant) {
+    return (int) Math.min(grant, limits.applyAsLong(tenant.role()));
+  }
+
   /** Slots that found no room, by role. */
   Map<String, Integer> blocked() {
     return blocked;

@@ -13,8 +13,9 @@ import java.util.function.ObjIntConsumer;
  *
  * <p>One sentence carries the promise: <em>until a look that began after a lowering was committed
  * has returned, the role counts at its old limit; afterwards at the larger of its limit and what
- * was seen.</em> A login that was let in by the old limit an instant before the lowering is visible
- * to every look that begins after it, and to no earlier one for certain.
+ * was seen.</em> A login that was let in by the old limit is visible to looks that begin after the
+ * lowering, but for those in the moment between reading the limit and showing up, which the margin
+ * covers.
  *
  * <p>Not thread-safe: owned by one coordinator.
  */

@@ -55,6 +55,9 @@ public final class LimitPlanner {
     }
   }
 
+  /** PostgreSQL's most connections, and so the highest limit that makes sense. */
+  private static final int MOST = 262_143;
+
   /** A role while it is planned. */
   private static final class Plan {
     final RoleLimit role;
@@ -65,7 +68,8 @@ public final class LimitPlanner {
     Plan(RoleLimit role, Need need) {
       this.role = role;
       this.need = need;
-      this.needed = Math.max(need.mayHold(), role.seen()) + need.wanted();
+      long needs = (long) Math.max(need.mayHold(), role.seen()) + need.wanted();
+      this.needed = (int) Math.min(MOST, needs);
     }
 
     int target() {

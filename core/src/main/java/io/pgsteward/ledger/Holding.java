@@ -118,8 +118,8 @@ public final class Holding {
    * a restart of the coordinator (rule S8).
    */
   void adopt(Report news, long nowNanos) {
-    grant = Math.max(grant, news.bound());
-    counted = Math.max(counted, grant);
+    grant = Math.max(grant, news.goesBy());
+    counted = Math.max(counted, news.bound());
     accept(news, nowNanos);
   }
 

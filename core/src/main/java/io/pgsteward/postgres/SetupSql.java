@@ -69,7 +69,7 @@ public final class SetupSql {
       $pgsteward$
         SELECT r.rolname
           FROM pg_catalog.pg_roles r
-         WHERE r.rolcanlogin AND NOT r.rolsuper
+         WHERE r.rolcanlogin AND NOT r.rolsuper AND NOT r.rolreplication
            AND NOT EXISTS (SELECT FROM pgsteward.managed m
                             WHERE m.kind = 'foreign' AND r.rolname::text ~ m.value)
            AND (EXISTS (SELECT FROM pgsteward.managed m
@@ -144,7 +144,9 @@ public final class SetupSql {
         + FUNCTIONS.formatted(rows(roles), Statements.LIMITS_KEY, Statements.LIMITS_KEY)
         + "GRANT USAGE ON SCHEMA pgsteward"
         + to
-        + "GRANT SELECT ON pgsteward.adopted"
+        + "REVOKE ALL ON pgsteward.adopted FROM "
+        + RoleStatement.quoted(coordinator)
+        + ";\nGRANT SELECT ON pgsteward.adopted"
         + to
         + "GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA pgsteward"
         + to

@@ -118,7 +118,7 @@ final class Statements {
       """
       SELECT r.rolname, r.rolsuper, r.rolconnlimit, false
         FROM pg_catalog.pg_roles r
-       WHERE r.rolcanlogin
+       WHERE r.rolcanlogin AND NOT r.rolreplication
        ORDER BY r.rolname
       """;
 
@@ -128,7 +128,7 @@ final class Statements {
       SELECT r.rolname, r.rolsuper, r.rolconnlimit, m.role IS NOT NULL
         FROM pg_catalog.pg_roles r
         LEFT JOIN pgsteward.managed_roles() AS m (role) ON m.role = r.rolname
-       WHERE r.rolcanlogin
+       WHERE r.rolcanlogin AND NOT r.rolreplication
        ORDER BY r.rolname
       """;
 
@@ -145,7 +145,7 @@ final class Statements {
                     ELSE NOT r.rolreplication END)
         FROM pg_catalog.pg_roles r
         JOIN pg_catalog.pg_roles me ON me.rolname = session_user
-       WHERE r.rolcanlogin
+       WHERE r.rolcanlogin AND NOT r.rolreplication
        ORDER BY r.rolname
       """;
 

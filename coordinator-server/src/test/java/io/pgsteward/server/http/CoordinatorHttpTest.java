@@ -74,13 +74,6 @@ class CoordinatorHttpTest {
           "{'tenants':[null]} | tenants[0] is null",
           "{'sequence':1.5} | sequence: must be a whole number",
           "{'tenants':[{'tenant':'a@b','pids':['1']}]} | tenants[0].pids[0]: must be a whole number",
-          "{'tenants':[{'tenant':'a@b','pids':[7,-5]}]}"
-              + " | tenants[0].pids[1]: a process id is above 0, but it is -5",
-          "{'tenants':[{'tenant':'a@b','pids':[0]}]} | tenants[0].pids[0]: a process id is above 0",
-          "{'tenants':[{'tenant':'a@b','pids':[7,8,7]}]}"
-              + " | tenants[0].pids[2]: process id 7 is reported twice",
-          "{'tenants':[{'tenant':'a@b','pids':[7]},{'tenant':'c@b','pids':[7]}]}"
-              + " | tenants[1].pids[0]: process id 7 is reported twice",
           "{'tenants':[{'tenant':'a@b'},{'tenant':'a@b'}]}"
               + " | tenants[1].tenant: a@b is reported twice",
           "{'tenants':[{'tenant':'a@b'},{'tenant':'%61@b'}]} | tenant a@b is reported twice",

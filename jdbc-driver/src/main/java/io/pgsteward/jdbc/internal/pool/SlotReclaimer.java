@@ -31,6 +31,9 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   private static final long REPEAT_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
 
   /** How long an empty slot keeps its HikariCP pool. */
+  /** Asking may make a borrower wait for a moment. */
+  private static final long ASK_EVERY_NANOS = TimeUnit.MILLISECONDS.toNanos(500);
+
   private static final long PARKED_NANOS = TimeUnit.SECONDS.toNanos(60);
 
   /** HikariCP adds a new connection within microseconds, unless its thread gets no time. */
@@ -45,6 +48,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   private final PoolEvents events;
   private final SlotGate gate;
   private final Supplier<@Nullable Connection> borrowToAsk;
+  private volatile long askedNanos;
   private final AtomicBoolean asking = new AtomicBoolean();
   private final Map<Slot, Lost> lost = new ConcurrentHashMap<>();
   private final CountDownLatch empty = new CountDownLatch(1);
@@ -68,6 +72,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
     this.settings = settings;
     this.runtime = runtime;
     this.ticker = runtime.ticker();
+    this.askedNanos = ticker.nanos() - ASK_EVERY_NANOS;
     this.events = events;
     this.gate = gate;
   }
@@ -183,7 +188,11 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
     Set<Integer> pids = new HashSet<>();
     lost.values().forEach(of -> pids.add(of.pid()));
     pids.remove(0);
-    if (!pids.isEmpty() && asking.compareAndSet(false, true)) {
+    long now = ticker.nanos();
+    if (!pids.isEmpty()
+        && now - askedNanos >= ASK_EVERY_NANOS
+        && asking.compareAndSet(false, true)) {
+      askedNanos = now;
       runtime.cleaner().execute(() -> askPostgres(pids));
     }
   }

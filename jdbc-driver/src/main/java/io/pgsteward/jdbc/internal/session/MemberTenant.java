@@ -9,6 +9,8 @@ import io.pgsteward.model.TenantId;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -193,7 +195,7 @@ final class MemberTenant {
     int open = 0;
     int closing = 0;
     int inUse = 0;
-    List<Integer> pids = new ArrayList<>();
+    Set<Integer> pids = new TreeSet<>(); // PostgreSQL may use one again while we still count it
     for (PoolUsage usage : usages) {
       demand += usage.demand();
       waiting += usage.waiting();
@@ -205,6 +207,6 @@ final class MemberTenant {
       pids.addAll(usage.pids());
     }
     return new TenantFigures(
-        id(), demand, waiting, longestWait, opening, open, closing, inUse, pids);
+        id(), demand, waiting, longestWait, opening, open, closing, inUse, List.copyOf(pids));
   }
 }

@@ -161,7 +161,7 @@ class HttpCoordinatorClientTest {
         .isEqualTo(
             "{\"version\":1,\"instance\":\"main\",\"name\":\"shop-1\",\"sequence\":9,"
                 + "\"epoch\":742,\"generation\":2,\"connectTimeoutMillis\":10000,"
-                + "\"phase\":\"GRANTED\",\"leaving\":false,\"tenants\":[{\"tenant\":\"web@shop\","
+                + "\"phase\":\"GRANTED\",\"leaving\":false,\"renews\":false,\"tenants\":[{\"tenant\":\"web@shop\","
                 + "\"grant\":4,\"demand\":6,\"waiting\":2,\"longestWaitMillis\":150,\"opening\":0,"
                 + "\"open\":4,\"closing\":0,\"pids\":[11,12,13,14]}]}");
   }
