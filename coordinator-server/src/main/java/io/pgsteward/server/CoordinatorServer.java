@@ -23,7 +23,6 @@ import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
@@ -102,12 +101,7 @@ final class CoordinatorServer implements AutoCloseable {
               sessions.apply(instance),
               Ticker.system(),
               new InstanceLog(instance.id(), ready, () -> status(loops, instance.id()))));
-      LOG.info(
-          "{}: PostgreSQL {} as {}, enforce is {}",
-          instance.id(),
-          instance.server(),
-          instance.user(),
-          instance.enforcement().name().toLowerCase(Locale.ROOT));
+      LOG.info("{}: PostgreSQL {} as {}", instance.id(), instance.server(), instance.user());
     }
     try {
       lead(loops);
