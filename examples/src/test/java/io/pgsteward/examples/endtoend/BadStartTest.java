@@ -49,11 +49,11 @@ class BadStartTest {
           main:
             url: jdbc:postgresql://127.0.0.1:5432/postgres
             user: pgsteward
-            enforce: required
+            enforce: perhaps
             default: { guarantee: -1 }
         """);
     String said = refused(2, file, "wrong.yml");
-    assertThat(said).contains("lisen").contains("lease").contains("required").contains("guarantee");
+    assertThat(said).contains("lisen").contains("lease").contains("perhaps").contains("guarantee");
   }
 
   @Test
