@@ -41,10 +41,11 @@ import org.jspecify.annotations.Nullable;
  * cost of a storm of reports at one allocation.
  *
  * <p><b>Who may raise.</b> A grant is raised only in a round that a good look at PostgreSQL
- * started. That look does three things at once: it proves that the session which holds the leader's
- * lock lives, so that no two coordinators raise; it shows what was let go; and it brings the newest
- * count of foreign connections. {@link #nextLookNanos} asks for such a look at once when a raise is
- * possible or a release waits for its proof. Lowerings need no proof and are written at any time.
+ * started, or a change of role limits that committed just after one. That look does three things at
+ * once: it proves that the session which holds the leader's lock lives, so that no two coordinators
+ * raise; it shows what was let go; and it brings the newest count of foreign connections. {@link
+ * #nextLookNanos} asks for such a look at once when a raise is possible or a release waits for its
+ * proof. Lowerings need no proof and are written at any time.
  *
  * <p><b>What counts.</b> The {@link Ledger} counts each lowered grant at what it may still hold.
  * The planner gives out only budget - strays - counted. That difference is the whole of rule S1;

@@ -267,7 +267,10 @@ final class Enforcer {
       return is
           + ", but "
           + obstacle
-          + (mode == EnforceMode.REQUIRED ? ": nothing new is granted" : ": " + ledgerAlone);
+          + (mode == EnforceMode.REQUIRED ? ": nothing new is granted" : ": " + ledgerAlone)
+          + (book.roles().stream().allMatch(role -> role.limit() == RoleLimit.UNLIMITED)
+              ? ""
+              : "; limits that roles have stay in force and bound their grants");
     }
     return failure != null
         ? is

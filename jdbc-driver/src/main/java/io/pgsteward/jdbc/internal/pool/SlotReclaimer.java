@@ -60,7 +60,7 @@ final class SlotReclaimer implements PhysicalConnection.Owner {
   private volatile boolean poolClosed;
 
   /**
-   * @param borrowToAsk a connection that is idle now, or null
+   * @param borrowToAsk a connection that is idle now or comes back within a moment, or null
    */
   SlotReclaimer(
       TenantPoolSettings settings,

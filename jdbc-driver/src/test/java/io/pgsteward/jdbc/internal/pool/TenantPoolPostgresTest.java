@@ -162,19 +162,7 @@ class TenantPoolPostgresTest extends PoolOnPostgres {
   void a_backend_that_lives_on_is_found_gone_over_another_connection() throws Exception {
     TenantPool pool = fixture.pool(settings(2));
     List<Connection> held = borrow(pool, 2);
-    Connection aborted = held.get(0);
-    int pid = pidOf(aborted);
-    FutureTask<Boolean> running =
-        fixture.start(
-            () -> {
-              assertThatThrownBy(() -> query(aborted, "select pg_sleep(600)"))
-                  .isInstanceOf(SQLException.class);
-              return true;
-            });
-    Await.until("it runs", () -> isRunning(pid));
-    aborted.abort(Runnable::run);
-    get(running);
-    Await.until("it is closing", () -> pool.usage().closing() == 1);
+    int pid = abortedInMidStatement(pool, held.get(0));
     held.get(1).close();
     TimeUnit.MILLISECONDS.sleep(600); // long enough to be asked about
     assertThat(pool.usage().closing()).isEqualTo(1);
@@ -182,6 +170,23 @@ class TenantPoolPostgresTest extends PoolOnPostgres {
     Await.until("it is found gone", () -> pool.usage().closing() == 0);
     assertThat(pool.usage().counters().gaveUpCloses()).isZero();
     close(borrow(pool, 2));
+  }
+
+  /** Aborts it while its backend is busy and so lives on; gives that backend. */
+  private int abortedInMidStatement(TenantPool pool, Connection connection) throws Exception {
+    int pid = pidOf(connection);
+    FutureTask<Boolean> running =
+        fixture.start(
+            () -> {
+              assertThatThrownBy(() -> query(connection, "select pg_sleep(600)"))
+                  .isInstanceOf(SQLException.class);
+              return true;
+            });
+    Await.until("it runs", () -> isRunning(pid));
+    connection.abort(Runnable::run);
+    get(running);
+    Await.until("it is closing", () -> pool.usage().closing() == 1);
+    return pid;
   }
 
   private boolean isRunning(int pid) {
@@ -208,19 +213,7 @@ class TenantPoolPostgresTest extends PoolOnPostgres {
   void a_backend_is_found_gone_also_while_somebody_waits_all_the_time() throws Exception {
     TenantPool pool = fixture.pool(settings(2));
     List<Connection> held = borrow(pool, 2);
-    Connection aborted = held.get(0);
-    int pid = pidOf(aborted);
-    FutureTask<Boolean> running =
-        fixture.start(
-            () -> {
-              assertThatThrownBy(() -> query(aborted, "select pg_sleep(600)"))
-                  .isInstanceOf(SQLException.class);
-              return true;
-            });
-    Await.until("it runs", () -> isRunning(pid));
-    aborted.abort(Runnable::run);
-    get(running);
-    Await.until("it is closing", () -> pool.usage().closing() == 1);
+    int pid = abortedInMidStatement(pool, held.get(0));
     AtomicBoolean enough = new AtomicBoolean();
     List<FutureTask<Boolean>> busy = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
