@@ -14,11 +14,12 @@ import org.jspecify.annotations.Nullable;
  */
 final class Slot {
 
+  private static final SlotState[] STATES = SlotState.values();
   private static final VarHandle STATE;
 
   static {
     try {
-      STATE = MethodHandles.lookup().findVarHandle(Slot.class, "state", SlotState.class);
+      STATE = MethodHandles.lookup().findVarHandle(Slot.class, "state", int.class);
     } catch (ReflectiveOperationException e) {
       throw new ExceptionInInitializerError(e);
     }
@@ -27,8 +28,12 @@ final class Slot {
   /** Lowest first: the order in which slots are filled, so that the highest fall idle. */
   final int index;
 
+  /**
+   * The place of the state among {@link SlotState}'s values. A number, because two of its changes
+   * stand on the path of every borrow, and the collector watches each change of a reference.
+   */
   @SuppressWarnings("FieldMayBeFinal") // written through STATE
-  private volatile SlotState state = SlotState.EMPTY;
+  private volatile int state = SlotState.EMPTY.ordinal();
 
   /** The connection while one is open or closing. */
   volatile @Nullable PhysicalConnection physical;
@@ -65,7 +70,7 @@ final class Slot {
   }
 
   SlotState state() {
-    return state;
+    return STATES[state];
   }
 
   /**
@@ -78,11 +83,11 @@ final class Slot {
     if (!from.mayBecome(to)) {
       throw new IllegalStateException("a slot never goes from " + from + " to " + to);
     }
-    return STATE.compareAndSet(this, from, to);
+    return STATE.compareAndSet(this, from.ordinal(), to.ordinal());
   }
 
   @Override
   public String toString() {
-    return "slot " + index + " " + state;
+    return "slot " + index + " " + state();
   }
 }
