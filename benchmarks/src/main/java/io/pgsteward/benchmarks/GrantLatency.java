@@ -9,6 +9,7 @@ import io.pgsteward.testing.PostgresServer;
 import io.pgsteward.testing.TestPostgres;
 import io.pgsteward.testing.TestRole;
 import java.sql.Connection;
+import java.sql.DriverManager;
 import java.sql.SQLException;
 import java.util.ArrayList;
 import java.util.List;
@@ -18,7 +19,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * From the moment a thread waits to its connection, through the coordinator jar as a process of its
  * own: with free budget, and when the slot must be reclaimed from an idle holder in another
- * process. Connecting to PostgreSQL is part of each figure.
+ * process. Connecting to PostgreSQL is part of each figure, and is shown alone as well.
  */
 public final class GrantLatency {
 
@@ -28,16 +29,25 @@ public final class GrantLatency {
   private GrantLatency() {}
 
   /**
-   * Takes the number of rounds; 4 when left out. As many rounds before them warm both processes up:
+   * Takes the number of rounds; 8 when left out. As many rounds before them warm both processes up:
    * a coordinator in production is not a JVM that was started a moment ago.
    */
   public static void main(String[] arguments) throws Exception {
-    int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 4;
+    int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 8;
     // superuser_reserved_connections 3, the coordinator's session 1, margin 3
     int maxConnections = BUDGET + 3 + 1 + 3;
     try (PostgresServer server =
         TestPostgres.with("max_connections", String.valueOf(maxConnections)).start()) {
       TestRole role = server.createRole("app");
+      List<Double> connecting = new ArrayList<>();
+      for (int round = -rounds; round < rounds; round++) {
+        List<Double> keep = round < 0 ? new ArrayList<>() : connecting;
+        keep.addAll(
+            askOneByOne(
+                () ->
+                    DriverManager.getConnection(
+                        server.url("postgres"), role.name(), role.password())));
+      }
       try (CoordinatorProcess coordinator =
           CoordinatorSetup.of(server).others("{ guarantee: 0 }").start()) {
         coordinator.awaitReady();
@@ -47,7 +57,7 @@ public final class GrantLatency {
         for (int round = -rounds; round < rounds; round++) {
           List<Double> keep = round < 0 ? new ArrayList<>() : free;
           try (PgStewardDataSource asking = dataSource(server, role, coordinator, "asking")) {
-            keep.addAll(askOneByOne(asking));
+            keep.addAll(askOneByOne(asking::getConnection));
           }
           TimeUnit.SECONDS.sleep(1);
         }
@@ -55,6 +65,7 @@ public final class GrantLatency {
           List<Double> keep = round < 0 ? new ArrayList<>() : reclaimed;
           keep.addAll(askWhileAnotherHoldsAll(server, role, coordinator));
         }
+        print("connecting alone, by the driver", connecting);
         print("free budget", free);
         print("reclaimed from an idle holder in another process", reclaimed);
       }
@@ -79,7 +90,7 @@ public final class GrantLatency {
         throw new IllegalStateException("the holder did not fill the budget: " + holder.tail());
       }
       TimeUnit.SECONDS.sleep(2); // its demand is the maximum over a second
-      List<Double> waits = askOneByOne(asking);
+      List<Double> waits = askOneByOne(asking::getConnection);
       holder.terminate();
       return waits;
     } finally {
@@ -106,7 +117,11 @@ public final class GrantLatency {
             .build());
   }
 
-  private static List<Double> askOneByOne(PgStewardDataSource asking) throws Exception {
+  private interface Source {
+    Connection getConnection() throws SQLException;
+  }
+
+  private static List<Double> askOneByOne(Source asking) throws Exception {
     List<Double> waits = new ArrayList<>();
     List<Connection> held = new ArrayList<>();
     try {

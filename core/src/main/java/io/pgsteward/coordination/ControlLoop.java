@@ -86,7 +86,7 @@ public final class ControlLoop implements AutoCloseable {
   }
 
   /** A call that is kept open until something changes. */
-  private record Parked(CompletableFuture<SyncResponse> reply, long untilNanos) {}
+  private record Parked(CompletableFuture<SyncResponse> reply, long sequence, long untilNanos) {}
 
   private final CoordinatorSettings settings;
   private final LeaderSession session;
@@ -400,22 +400,19 @@ public final class ControlLoop implements AutoCloseable {
 
   private void answer(List<Event.Sync> syncs, long now) {
     for (Event.Sync sync : syncs) {
+      long sequence = sync.request().sequence();
+      Parked other = parked.get(sync.member());
+      if (other != null && other.sequence() <= sequence) {
+        endParked(sync.member()); // the member has given it up for this one
+      }
       if (coordinator.answersAtOnce(sync.member(), sync.request())) {
         sync.reply().complete(coordinator.answer(sync.member()));
       } else {
-        Parked older =
-            parked.put(sync.member(), new Parked(sync.reply(), now + settings.park().toNanos()));
-        if (older != null) {
-          older.reply().complete(coordinator.answer(sync.member()));
-        }
+        long until = now + settings.park().toNanos();
+        parked.put(sync.member(), new Parked(sync.reply(), sequence, until));
       }
     }
-    for (MemberId changed : coordinator.drainChanged()) {
-      Parked call = parked.remove(changed);
-      if (call != null) {
-        call.reply().complete(coordinator.answer(changed));
-      }
-    }
+    coordinator.drainChanged().forEach(this::endParked);
     parked
         .entrySet()
         .removeIf(
@@ -429,6 +426,13 @@ public final class ControlLoop implements AutoCloseable {
               entry.getValue().reply().complete(coordinator.answer(entry.getKey()));
               return true;
             });
+  }
+
+  private void endParked(MemberId member) {
+    Parked call = parked.remove(member);
+    if (call != null) {
+      call.reply().complete(coordinator.answer(member));
+    }
   }
 
   /** New limits before a look: what they lower is to be proven by it. */

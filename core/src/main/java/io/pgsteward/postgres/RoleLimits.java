@@ -29,6 +29,9 @@ public final class RoleLimits {
   private final Connection connection;
   private LimitRights rights;
 
+  /** Whether rights can have come since the last look; seen in the same round trip as the roles. */
+  private boolean schemaUsable;
+
   private RoleLimits(Connection connection, LimitRights rights) {
     this.connection = connection;
     this.rights = rights;
@@ -74,6 +77,7 @@ public final class RoleLimits {
     try (PreparedStatement statement = connection.prepareStatement(sql);
         ResultSet rows = statement.executeQuery()) {
       while (rows.next()) {
+        schemaUsable = rights != LimitRights.NONE || rows.getBoolean(5);
         roles.add(
             new LoginRole(
                 rows.getString(1), rows.getBoolean(2), rows.getInt(3), rows.getBoolean(4)));
@@ -84,14 +88,15 @@ public final class RoleLimits {
 
   /** Looks at the roles. Rights that came or went since the last look are noticed. */
   Observation.Roles look(Ticker ticker) throws SQLException {
-    if (rights == LimitRights.NONE) {
-      rights = rights(connection);
-    }
     List<LoginRole> all;
     try {
       all = roles();
     } catch (SQLException e) {
       refuseUnlessRightsChanged(e);
+      all = roles();
+    }
+    if (rights == LimitRights.NONE && schemaUsable) {
+      rights = rights(connection);
       all = roles();
     }
     return new Observation.Roles(all, rights, ticker.nanos());

@@ -113,10 +113,15 @@ final class Statements {
        WHERE r.rolname = session_user
       """;
 
-  /** Every login role, when no limit can be changed. */
+  /**
+   * Every login role, when no limit can be changed; and whether it is time to look at the rights
+   * again, as {@link #SCHEMA_USABLE}.
+   */
   static final String ROLES =
       """
-      SELECT r.rolname, r.rolsuper, r.rolconnlimit, false
+      SELECT r.rolname, r.rolsuper, r.rolconnlimit, false,
+             (SELECT coalesce(has_schema_privilege(
+                pg_catalog.to_regnamespace('pgsteward')::oid, 'USAGE'), false))
         FROM pg_catalog.pg_roles r
        WHERE r.rolcanlogin AND NOT r.rolreplication
        ORDER BY r.rolname

@@ -162,6 +162,27 @@ class ControlLoopTest {
     }
 
     @Test
+    void a_newer_call_that_is_answered_at_once_ends_the_parked_one_too() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 4, 4);
+      CompletableFuture<SyncResponse> parked =
+          loop.sync(A, request(a.epoch(), a.generation(), 4, 4), "127.0.0.1");
+      sync(A, request(0, 0, 4, 4));
+      assertThat(grant(parked.get(10, TimeUnit.SECONDS))).isEqualTo(4);
+    }
+
+    @Test
+    void an_older_call_that_was_late_ends_no_newer_one() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 4, 4);
+      SyncRequest late = request(a.epoch(), a.generation(), 4, 4);
+      CompletableFuture<SyncResponse> parked =
+          loop.sync(A, request(a.epoch(), a.generation(), 4, 4), "127.0.0.1");
+      assertThat(grant(sync(A, late))).isEqualTo(4);
+      assertThat(parked).isNotDone();
+    }
+
+    @Test
     void status_shows_budget_tenants_and_members() throws Exception {
       loop.start();
       granted(A, 3, 3);

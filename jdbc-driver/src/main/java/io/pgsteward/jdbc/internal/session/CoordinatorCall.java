@@ -14,8 +14,9 @@ interface CoordinatorCall {
   SyncResponse execute() throws CoordinatorException;
 
   /**
-   * Ends the call, also when it comes before {@link #execute}: then nothing is sent. Returns at
-   * once; any thread; harmless when the call has ended.
+   * Gives the call up: {@link #execute} ends at once, and what may still come is dropped. When it
+   * comes before that, nothing is sent. Returns at once; any thread; harmless when the call has
+   * ended.
    */
   void cancel();
 }

@@ -8,12 +8,20 @@ import io.pgsteward.protocol.MalformedMessageException;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
 import java.io.IOException;
-import java.io.InterruptedIOException;
 import java.net.Proxy;
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import okhttp3.Call;
 import okhttp3.ConnectionPool;
 import okhttp3.HttpUrl;
@@ -33,8 +41,14 @@ import org.jspecify.annotations.Nullable;
  * session's business. No redirects, caches, cookies or proxies; a proxy between is as unwanted here
  * as on the query path. Answers are read up to {@value #LARGEST_ANSWER} bytes.
  *
+ * <p>A call that is given up is left to end by itself: the coordinator answers it when the newer
+ * report arrives, nobody reads that answer, and its connection serves again. So a report with news
+ * needs no connection (and no TLS handshake) of its own. Of those only the latest is left; an older
+ * one is cut off.
+ *
  * <p>Calls are made and executed by one thread; {@link #address}, {@link #close} and a call's
- * cancel may come from any.
+ * cancel may come from any. What blocks runs on up to two daemon threads of the client's own, which
+ * end when they were idle for {@value #KEEP_SECONDS} s.
  */
 final class HttpCoordinatorClient implements CoordinatorClient {
 
@@ -43,6 +57,12 @@ final class HttpCoordinatorClient implements CoordinatorClient {
   private static final MediaType JSON = MediaType.get("application/json");
   private static final int LONGEST_QUOTE = 200;
 
+  /** Less than the 30 s after which a coordinator closes a connection without calls. */
+  private static final int KEEP_SECONDS = 20;
+
+  /** The parked call's connection, and the one of the call that was given up for it. */
+  private static final int CONNECTIONS = 2;
+
   private final OkHttpClient http;
 
   /** {@code http} with the time-outs of the last call; belongs to the thread that makes calls. */
@@ -50,7 +70,18 @@ final class HttpCoordinatorClient implements CoordinatorClient {
 
   private final Addresses addresses;
   private final @Nullable String authorization;
+  private final ThreadPoolExecutor threads;
+
+  /** The calls that are on the wire. */
+  private final Set<Call> running = ConcurrentHashMap.newKeySet();
+
+  /** The latest call that was given up. */
+  private final AtomicReference<@Nullable Call> leftToEnd = new AtomicReference<>();
+
   private volatile boolean closed;
+
+  /** What came over the wire. */
+  private record Answer(int code, byte[] body) {}
 
   /**
    * @param coordinators where coordinators may be, at least one, in the order of trying
@@ -66,9 +97,23 @@ final class HttpCoordinatorClient implements CoordinatorClient {
             .followSslRedirects(false)
             .proxy(Proxy.NO_PROXY)
             .protocols(List.of(Protocol.HTTP_1_1))
-            .connectionPool(new ConnectionPool(1, 1, TimeUnit.MINUTES))
+            .connectionPool(new ConnectionPool(CONNECTIONS, KEEP_SECONDS, TimeUnit.SECONDS))
             .build();
     this.timed = http;
+    this.threads =
+        new ThreadPoolExecutor(
+            0,
+            Integer.MAX_VALUE,
+            KEEP_SECONDS,
+            TimeUnit.SECONDS,
+            new SynchronousQueue<>(),
+            HttpCoordinatorClient::thread);
+  }
+
+  private static Thread thread(Runnable body) {
+    Thread thread = new Thread(body, "pgsteward-coordinator-call");
+    thread.setDaemon(true);
+    return thread;
   }
 
   private static HttpUrl url(URI coordinator) {
@@ -123,7 +168,14 @@ final class HttpCoordinatorClient implements CoordinatorClient {
   @Override
   public void close() {
     closed = true;
+    running.forEach(Call::cancel);
     http.connectionPool().evictAll();
+    threads.shutdown();
+  }
+
+  /** Calls that were sent and have not ended, with the one that was given up. */
+  int callsOnTheWire() {
+    return running.size();
   }
 
   @Override
@@ -135,6 +187,7 @@ final class HttpCoordinatorClient implements CoordinatorClient {
   private final class HttpCall implements CoordinatorCall {
     private final Call call;
     private final HttpUrl address;
+    private final CompletableFuture<Answer> outcome = new CompletableFuture<>();
 
     HttpCall(Call call, HttpUrl address) {
       this.call = call;
@@ -143,53 +196,88 @@ final class HttpCoordinatorClient implements CoordinatorClient {
 
     @Override
     public SyncResponse execute() throws CoordinatorException {
-      if (closed) {
-        call.cancel();
-      }
-      try (Response response = call.execute()) {
-        byte[] body = body(response);
-        if (response.code() == 200) {
-          SyncResponse answer = Json.read(body, SyncResponse.class);
+      try {
+        Answer answer = outcome.isDone() ? outcome.join() : sent().join();
+        if (answer.code() == 200) {
+          SyncResponse response = Json.read(answer.body(), SyncResponse.class);
           addresses.answered();
-          return answer;
+          return response;
         }
-        throw refusal(response, body);
+        throw refusal(answer);
       } catch (MalformedMessageException e) {
         throw failure(Kind.UNUSABLE, "sent no answer of a coordinator: " + brief(e), null, e);
-      } catch (IOException e) {
-        if (call.isCanceled() && !timedOut(e)) {
-          throw new CoordinatorException(Kind.CANCELLED, "call ended by this member", false, e);
+      } catch (CancellationException e) {
+        throw new CoordinatorException(Kind.CANCELLED, "call ended by this member", false, e);
+      } catch (CompletionException e) {
+        if (e.getCause() instanceof IOException cause) {
+          throw failed(cause);
         }
-        throw failure(Kind.UNREACHABLE, "does not answer: " + brief(e), null, e);
+        throw e;
+      }
+    }
+
+    private CompletableFuture<Answer> sent() {
+      try {
+        threads.execute(this::exchange);
+      } catch (RejectedExecutionException e) {
+        outcome.cancel(false); // the client is closed
+      }
+      return outcome;
+    }
+
+    /** On a thread that may block for as long as the call is parked. */
+    private void exchange() {
+      running.add(call);
+      if (closed || outcome.isDone()) {
+        call.cancel(); // whoever closed or gave up before it ran did not find it
+      }
+      try (Response response = call.execute()) {
+        outcome.complete(new Answer(response.code(), body(response)));
+      } catch (IOException | RuntimeException | Error e) {
+        if (closed) {
+          outcome.cancel(false);
+        } else {
+          outcome.completeExceptionally(e);
+        }
+      } finally {
+        running.remove(call);
       }
     }
 
     @Override
     public void cancel() {
-      call.cancel();
+      if (outcome.cancel(false)) {
+        Call older = leftToEnd.getAndSet(call);
+        if (older != null) {
+          older.cancel();
+        }
+      }
     }
 
-    /** The library cancels a call itself when its whole time is up, and says so in the message. */
-    private boolean timedOut(IOException e) {
-      return e instanceof InterruptedIOException;
-    }
-
-    private byte[] body(Response response) throws IOException, CoordinatorException {
+    private byte[] body(Response response) throws IOException {
       BufferedSource source = response.body().source();
       if (response.body().contentLength() > LARGEST_ANSWER || source.request(LARGEST_ANSWER + 1L)) {
         call.cancel(); // the rest is not wanted, and reading it to its end would cost
-        throw failure(
+        throw new TooLargeException();
+      }
+      return source.readByteArray();
+    }
+
+    private CoordinatorException failed(IOException e) {
+      if (e instanceof TooLargeException) {
+        return failure(
             Kind.UNUSABLE,
             "sent more than " + LARGEST_ANSWER + " bytes, which is no answer",
             null,
             null);
       }
-      return source.readByteArray();
+      http.connectionPool().evictAll(); // the other connection leads to the same end
+      return failure(Kind.UNREACHABLE, "does not answer: " + brief(e), null, e);
     }
 
-    private CoordinatorException refusal(Response response, byte[] body) {
-      int code = response.code();
-      ErrorResponse error = error(body);
+    private CoordinatorException refusal(Answer answer) {
+      int code = answer.code();
+      ErrorResponse error = error(answer.body());
       String said =
           "answered "
               + code
@@ -225,6 +313,10 @@ final class HttpCoordinatorClient implements CoordinatorClient {
       return new CoordinatorException(
           kind, "coordinator " + Addresses.text(address) + " " + what, next, cause);
     }
+  }
+
+  private static final class TooLargeException extends IOException {
+    private static final long serialVersionUID = 1;
   }
 
   private static @Nullable ErrorResponse error(byte[] body) {

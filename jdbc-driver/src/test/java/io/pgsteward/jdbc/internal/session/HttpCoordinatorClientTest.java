@@ -24,7 +24,9 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -220,6 +222,67 @@ class HttpCoordinatorClientTest {
         .isInstanceOfSatisfying(
             CoordinatorException.class, e -> assertThat(e.kind()).isEqualTo(Kind.CANCELLED));
     assertThat(call(client, LONG).execute().epoch()).isEqualTo(742);
+  }
+
+  @Test
+  @Timeout(60)
+  void calls_given_up_share_two_connections_since_a_newer_report_ends_the_older() throws Exception {
+    Set<InetSocketAddress> connections = ConcurrentHashMap.newKeySet();
+    LinkedBlockingQueue<CountDownLatch> parked = new LinkedBlockingQueue<>();
+    CoordinatorClient client =
+        client(
+            server(
+                x -> {
+                  connections.add(x.getRemoteAddress());
+                  parked.forEach(CountDownLatch::countDown);
+                  CountDownLatch newer = new CountDownLatch(1);
+                  parked.add(newer);
+                  await(newer);
+                  send(x, 200, RECORDED);
+                }));
+    resources.add(() -> parked.forEach(CountDownLatch::countDown));
+    CoordinatorCall last = call(client, LONG);
+    CompletableFuture<SyncResponse> answer = execute(last);
+    heads.take();
+    for (int i = 0; i < 20; i++) {
+      last.cancel();
+      assertThat(answer).failsWithin(Duration.ofSeconds(20));
+      last = call(client, LONG);
+      answer = execute(last);
+      heads.take();
+      awaitIdle(client);
+    }
+
+    assertThat(connections).hasSize(2);
+  }
+
+  /** Waits until the answer to the call that was given up has been read. */
+  private static void awaitIdle(CoordinatorClient client) {
+    while (((HttpCoordinatorClient) client).callsOnTheWire() > 1) {
+      Thread.onSpinWait();
+    }
+  }
+
+  @Test
+  @Timeout(60)
+  void of_calls_given_up_without_an_answer_only_the_latest_is_left() throws Exception {
+    CountDownLatch never = new CountDownLatch(1);
+    resources.add(never::countDown);
+    HttpCoordinatorClient client = client(server(x -> await(never)));
+    for (int i = 0; i < 5; i++) {
+      CoordinatorCall call = call(client, LONG);
+      CompletableFuture<SyncResponse> answer = execute(call);
+      heads.take();
+      call.cancel();
+      assertThat(answer).failsWithin(Duration.ofSeconds(20));
+    }
+    while (client.callsOnTheWire() > 1) {
+      Thread.onSpinWait();
+    }
+    client.close();
+    while (client.callsOnTheWire() > 0) {
+      Thread.onSpinWait();
+    }
   }
 
   @Test
