@@ -348,6 +348,11 @@ public final class PgStewardDataSource implements DataSource, AutoCloseable {
     edit(to -> to.connectionTimeout(Duration.ofMillis(millis)));
   }
 
+  /** See {@link PgStewardConfig.Builder#vanishedClientTimeout}. In milliseconds. */
+  public void setVanishedClientTimeout(long millis) {
+    edit(to -> to.vanishedClientTimeout(Duration.ofMillis(millis)));
+  }
+
   /** See {@link PgStewardConfig.Builder#validationTimeout}. In milliseconds. */
   public void setValidationTimeout(long millis) {
     edit(to -> to.validationTimeout(Duration.ofMillis(millis)));

@@ -103,6 +103,7 @@ final class RunningPool {
                 target.tenant().toString(), target.url(), target.pgjdbcProperties())
             .applicationName(applicationName(target.applicationName(), member.id()))
             .connectTimeout(target.openTimeout().isZero() ? LONGEST_OPENING : target.openTimeout())
+            .vanishedClientTimeout(config.duration(Setting.VANISHED_CLIENT_TIMEOUT))
             .validationTimeout(config.duration(Setting.VALIDATION_TIMEOUT))
             .maxLifetime(config.duration(Setting.MAX_LIFETIME))
             .idleTimeout(config.duration(Setting.IDLE_TIMEOUT))

@@ -49,6 +49,12 @@ enum Setting {
       Kind.DURATION,
       Duration.ofSeconds(1),
       "Longest wait for the answer when a connection is tested"),
+  VANISHED_CLIENT_TIMEOUT(
+      "vanishedClientTimeout",
+      Kind.DURATION,
+      Duration.ofMinutes(1),
+      "Time after which PostgreSQL ends a connection whose client's host has vanished; 0: as the"
+          + " server is set"),
   MAX_LIFETIME(
       "maxLifetime",
       Kind.DURATION,
@@ -229,7 +235,8 @@ enum Setting {
       case CONNECTION_TIMEOUT -> atLeast((Duration) value, Duration.ofMillis(1), true);
       case VALIDATION_TIMEOUT -> atLeast((Duration) value, Duration.ofMillis(250), false);
       case MAX_LIFETIME, KEEPALIVE_TIME -> atLeast((Duration) value, Duration.ofSeconds(30), true);
-      case IDLE_TIMEOUT -> atLeast((Duration) value, Duration.ofSeconds(10), true);
+      case IDLE_TIMEOUT, VANISHED_CLIENT_TIMEOUT ->
+          atLeast((Duration) value, Duration.ofSeconds(10), true);
       case LEAK_DETECTION_THRESHOLD -> atLeast((Duration) value, Duration.ofSeconds(2), true);
       case AUTO_COMMIT, TRANSACTION_ISOLATION -> null;
       case COORDINATOR_TOKEN ->

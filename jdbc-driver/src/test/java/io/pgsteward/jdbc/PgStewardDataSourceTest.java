@@ -53,6 +53,7 @@ class PgStewardDataSourceTest {
       dataSource.setMaximumPoolSize(7);
       dataSource.setConnectionTimeout(5_000);
       dataSource.setValidationTimeout(2_000);
+      dataSource.setVanishedClientTimeout(20_000);
       dataSource.setMaxLifetime(600_000);
       dataSource.setKeepaliveTime(60_000);
       dataSource.setIdleTimeout(30_000);
@@ -79,7 +80,7 @@ class PgStewardDataSourceTest {
                       "jdbc:pgsteward://h/shop?user=web&password=hush&coordinator=http://c:7432"
                           + "&coordinatorToken=hush&instance=main&tenant=batch&fallbackSlots=3"
                           + "&maxWaiters=100&maximumPoolSize=7&connectionTimeout=5s"
-                          + "&validationTimeout=2s&maxLifetime=10m&keepaliveTime=1m"
+                          + "&validationTimeout=2s&vanishedClientTimeout=20s&maxLifetime=10m&keepaliveTime=1m"
                           + "&idleTimeout=30s&leakDetectionThreshold=9s&autoCommit=false"
                           + "&readOnly=true&transactionIsolation=8&schema=app"
                           + "&connectionInitSql=SELECT+1&poolName=shop&ApplicationName=shop-web"

@@ -7,12 +7,25 @@ import java.sql.SQLNonTransientConnectionException;
 import java.sql.Statement;
 import java.util.Objects;
 import java.util.Properties;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.postgresql.Driver;
 import org.postgresql.PGConnection;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Opens one physical connection, within a deadline. Thread-safe. */
 final class SlotOpener {
+
+  private static final Logger LOG = LoggerFactory.getLogger(SlotOpener.class);
+
+  /** Probes that a vanished client's host may leave unanswered. */
+  private static final int PROBES = 3;
+
+  private static final String INVALID_PARAMETER_VALUE = "22023";
+
+  /** The first release with {@code client_connection_check_interval}. */
+  private static final int CHECKS_CLIENTS_SINCE = 14;
 
   private final TenantPoolSettings settings;
   private final Ticker ticker;
@@ -20,9 +33,13 @@ final class SlotOpener {
   private final Properties properties;
   private final int hosts;
 
+  /** In milliseconds; 0: the server is not asked to look whether its client is there. */
+  private volatile long checkInterval;
+
   SlotOpener(TenantPoolSettings settings, Ticker ticker) {
     this.settings = settings;
     this.ticker = ticker;
+    this.checkInterval = settings.vanishedClientTimeout().toMillis() / (2 * PROBES);
     Properties given = settings.properties();
     boolean postgres = settings.driver() instanceof Driver;
     Properties parsed = postgres ? Driver.parseURL(settings.url(), given) : null;
@@ -60,6 +77,7 @@ final class SlotOpener {
     }
     users.setProperty("socketFactory", LingeringSocketFactory.class.getName());
     users.putIfAbsent("tcpKeepAlive", "true");
+    askForKeepalive(users);
     // With a login timeout pgjdbc connects on a thread of its own, which nobody can end. Ours is
     // the shorter of the two, kept by the socket.
     users.setProperty("loginTimeout", "0");
@@ -67,6 +85,36 @@ final class SlotOpener {
       users.setProperty("ApplicationName", settings.applicationName());
     }
     return users;
+  }
+
+  /**
+   * A backend whose client's host has vanished holds its slot until the server's TCP gives up,
+   * after two hours as a rule. Idle for half of the time, then probed {@value #PROBES} times; and
+   * what was sent is waited for no longer than the whole time. These settings travel with the login
+   * and cost nothing. What the application's own {@code options} name is left alone.
+   */
+  private void askForKeepalive(Properties users) {
+    long millis = settings.vanishedClientTimeout().toMillis();
+    String given = users.getProperty("options", "");
+    if (given.contains("client_connection_check_interval")) {
+      checkInterval = 0;
+    }
+    if (millis == 0) {
+      return;
+    }
+    StringBuilder options = new StringBuilder(given);
+    long seconds = Math.max(1, TimeUnit.MILLISECONDS.toSeconds(millis));
+    option(options, "tcp_keepalives_idle", Math.max(1, seconds / 2));
+    option(options, "tcp_keepalives_interval", Math.max(1, seconds / (2 * PROBES)));
+    option(options, "tcp_keepalives_count", PROBES);
+    option(options, "tcp_user_timeout", millis);
+    users.setProperty("options", options.toString().strip());
+  }
+
+  private static void option(StringBuilder options, String name, long value) {
+    if (options.indexOf(name) < 0) {
+      options.append(" -c ").append(name).append('=').append(value);
+    }
   }
 
   /**
@@ -90,16 +138,49 @@ final class SlotOpener {
    */
   Connection open(Wires wires) throws SQLException {
     Connection raw = connect(wires);
-    String initSql = settings.connectionInitSql();
-    if (initSql != null) {
-      try (Statement statement = raw.createStatement()) {
-        statement.execute(initSql);
-      } catch (SQLException | RuntimeException e) {
-        closeAfter(e, raw);
-        throw e;
+    try {
+      haveClientChecked(raw);
+      String initSql = settings.connectionInitSql();
+      if (initSql != null) {
+        execute(raw, initSql);
       }
+    } catch (SQLException | RuntimeException e) {
+      closeAfter(e, raw);
+      throw e;
     }
     return raw;
+  }
+
+  /**
+   * Has PostgreSQL end a running statement, too, when its client is gone. Not part of the login: a
+   * server on a platform that cannot do it would refuse that.
+   */
+  private void haveClientChecked(Connection raw) throws SQLException {
+    long interval = checkInterval;
+    if (interval == 0
+        || !(raw instanceof PGConnection)
+        || raw.getMetaData().getDatabaseMajorVersion() < CHECKS_CLIENTS_SINCE) {
+      return;
+    }
+    try {
+      execute(raw, "SET client_connection_check_interval = " + interval);
+    } catch (SQLException e) {
+      if (!INVALID_PARAMETER_VALUE.equals(e.getSQLState())) {
+        throw e;
+      }
+      checkInterval = 0;
+      LOG.info(
+          "PgSteward: {}: this server does not notice during a statement that its client is gone:"
+              + " {}",
+          settings.tenant(),
+          e.getMessage());
+    }
+  }
+
+  private static void execute(Connection raw, String sql) throws SQLException {
+    try (Statement statement = raw.createStatement()) {
+      statement.execute(sql);
+    }
   }
 
   private Connection connect(Wires wires) throws SQLException {

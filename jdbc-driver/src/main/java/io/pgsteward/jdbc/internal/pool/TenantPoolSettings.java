@@ -22,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  *     no limit
  * @param connectTimeout longest time that one opening may take, all hosts and the login included
  * @param closeTimeout how long a close waits to see the backend exit
+ * @param vanishedClientTimeout when PostgreSQL ends a connection whose client's host does not
+ *     answer any more; 0: as the server is set
  * @param closeGiveUp how long a close that nobody can confirm counts as {@code closing}
  * @param validationTimeout longest wait for the answer when a connection is tested
  * @param maxLifetime age at which a connection is replaced; zero: never
@@ -46,6 +48,7 @@ public record TenantPoolSettings(
     int maxWaiters,
     Duration connectTimeout,
     Duration closeTimeout,
+    Duration vanishedClientTimeout,
     Duration closeGiveUp,
     Duration validationTimeout,
     Duration maxLifetime,
@@ -112,6 +115,7 @@ public record TenantPoolSettings(
     private int maxWaiters;
     private Duration connectTimeout = Duration.ofSeconds(10);
     private Duration closeTimeout = Duration.ofSeconds(1);
+    private Duration vanishedClientTimeout = Duration.ZERO;
     private Duration closeGiveUp = Duration.ofSeconds(60);
     private Duration validationTimeout = Duration.ofSeconds(1);
     private Duration maxLifetime = Duration.ofMinutes(30);
@@ -159,6 +163,11 @@ public record TenantPoolSettings(
 
     public Builder connectTimeout(Duration value) {
       connectTimeout = value;
+      return this;
+    }
+
+    public Builder vanishedClientTimeout(Duration value) {
+      vanishedClientTimeout = value;
       return this;
     }
 
@@ -239,6 +248,7 @@ public record TenantPoolSettings(
           maxWaiters,
           connectTimeout,
           closeTimeout,
+          vanishedClientTimeout,
           closeGiveUp,
           validationTimeout,
           maxLifetime,

@@ -38,6 +38,7 @@ public record TenantSettings(TenantId tenant, TenantPoolSettings pool, int fallb
     compare(names, "maxWaiters", a.maxWaiters(), b.maxWaiters());
     compare(names, "connectTimeout", a.connectTimeout(), b.connectTimeout());
     compare(names, "closeTimeout", a.closeTimeout(), b.closeTimeout());
+    compare(names, "vanishedClientTimeout", a.vanishedClientTimeout(), b.vanishedClientTimeout());
     compare(names, "validationTimeout", a.validationTimeout(), b.validationTimeout());
     compare(names, "maxLifetime", a.maxLifetime(), b.maxLifetime());
     compare(names, "idleTimeout", a.idleTimeout(), b.idleTimeout());

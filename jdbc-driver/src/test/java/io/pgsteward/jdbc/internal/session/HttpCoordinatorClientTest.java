@@ -2,144 +2,31 @@ package io.pgsteward.jdbc.internal.session;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
 import io.pgsteward.jdbc.internal.session.CoordinatorException.Kind;
-import io.pgsteward.model.MemberId;
 import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.Json;
-import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
-import io.pgsteward.protocol.TenantReport;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Against small servers on the loopback that misbehave in one way each. */
 @Timeout(60)
-class HttpCoordinatorClientTest {
-
-  /** What coordinators of version 1 answer; recorded, with a field of a later version. */
-  private static final String RECORDED =
-      """
-      {"version":1,"instance":"main","epoch":742,"generation":3,"phase":"SERVING",
-       "leaseMillis":15000,"parkMillis":5000,"budget":97,"granted":40,"weather":"fine",
-       "tenants":[{"tenant":"web@shop","grant":5,"tenantGranted":30,"tenantMax":80},
-                  {"tenant":"x@shop","grant":0,"refused":"no entry","tenantGranted":0}]}
-      """;
-
-  private static final MemberId MEMBER = new MemberId("0123456789abcdef");
-  private static final Duration LONG = Duration.ofSeconds(30);
-
-  private final List<AutoCloseable> resources = new ArrayList<>();
-  private final LinkedBlockingQueue<String> bodies = new LinkedBlockingQueue<>();
-  private final LinkedBlockingQueue<String> heads = new LinkedBlockingQueue<>();
-
-  @AfterEach
-  void close() throws Exception {
-    for (AutoCloseable resource : resources) {
-      resource.close();
-    }
-  }
-
-  private interface Handler {
-    void handle(HttpExchange exchange) throws IOException;
-  }
-
-  private URI server(Handler handler) throws IOException {
-    HttpServer server = HttpServer.create(new InetSocketAddress("127.0.0.1", 0), 0);
-    ExecutorService threads = Executors.newCachedThreadPool();
-    server.setExecutor(threads);
-    server.createContext(
-        "/",
-        exchange -> {
-          bodies.add(new String(exchange.getRequestBody().readAllBytes(), UTF_8));
-          heads.add(
-              exchange.getRequestMethod()
-                  + " "
-                  + exchange.getRequestURI()
-                  + " "
-                  + exchange.getRequestHeaders().getFirst("Authorization"));
-          try (exchange) {
-            handler.handle(exchange);
-          }
-        });
-    server.start();
-    resources.add(() -> server.stop(0));
-    resources.add(threads::shutdownNow);
-    return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
-  }
-
-  private static void send(HttpExchange exchange, int code, String body) throws IOException {
-    byte[] bytes = body.getBytes(UTF_8);
-    exchange.sendResponseHeaders(code, bytes.length == 0 ? -1 : bytes.length);
-    exchange.getResponseBody().write(bytes);
-  }
-
-  private HttpCoordinatorClient client(URI... addresses) {
-    HttpCoordinatorClient client = new HttpCoordinatorClient(List.of(addresses), "s3cret");
-    resources.add(client);
-    return client;
-  }
-
-  private static SyncRequest request() {
-    return new SyncRequest(
-        1,
-        "main",
-        "shop-1",
-        9,
-        742,
-        2,
-        10_000,
-        MemberPhase.GRANTED,
-        false,
-        false,
-        List.of(new TenantReport("web@shop", 4, 6, 2, 150, 0, 4, 0, List.of(11, 12, 13, 14))));
-  }
-
-  private static CoordinatorCall call(CoordinatorClient client, Duration readTimeout) {
-    return client.call(MEMBER, request(), readTimeout, Duration.ofSeconds(2));
-  }
-
-  private static CoordinatorException failure(CoordinatorClient client) {
-    return failure(call(client, LONG));
-  }
-
-  private static CoordinatorException failure(CoordinatorCall call) {
-    CoordinatorException failure = catchThrowableOfType(CoordinatorException.class, call::execute);
-    assertThat(failure).isNotNull();
-    assertThat(failure.text()).doesNotContain("s3cret");
-    return failure;
-  }
-
-  private static URI nobody() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-      return URI.create("http://127.0.0.1:" + socket.getLocalPort());
-    }
-  }
+class HttpCoordinatorClientTest extends FakeHttpCoordinator {
 
   @Test
   void a_recorded_answer_of_version_1_is_understood() throws Exception {
@@ -192,105 +79,6 @@ class HttpCoordinatorClientTest {
     news.countDown();
 
     assertThat(answer.get(30, TimeUnit.SECONDS).generation()).isEqualTo(3);
-  }
-
-  @Test
-  void cancel_ends_a_parked_call_and_the_next_one_works() throws Exception {
-    CountDownLatch end = new CountDownLatch(1);
-    resources.add(end::countDown);
-    CountDownLatch first = new CountDownLatch(1);
-    CoordinatorClient client =
-        client(
-            server(
-                x -> {
-                  if (first.getCount() > 0) {
-                    first.countDown();
-                    await(end);
-                  }
-                  send(x, 200, RECORDED);
-                }));
-    CoordinatorCall parked = call(client, LONG);
-    CompletableFuture<SyncResponse> answer = execute(parked);
-    first.await();
-
-    parked.cancel();
-
-    assertThat(answer)
-        .failsWithin(Duration.ofSeconds(20))
-        .withThrowableThat()
-        .havingCause()
-        .isInstanceOfSatisfying(
-            CoordinatorException.class, e -> assertThat(e.kind()).isEqualTo(Kind.CANCELLED));
-    assertThat(call(client, LONG).execute().epoch()).isEqualTo(742);
-  }
-
-  @Test
-  @Timeout(60)
-  void calls_given_up_share_two_connections_since_a_newer_report_ends_the_older() throws Exception {
-    Set<InetSocketAddress> connections = ConcurrentHashMap.newKeySet();
-    LinkedBlockingQueue<CountDownLatch> parked = new LinkedBlockingQueue<>();
-    CoordinatorClient client =
-        client(
-            server(
-                x -> {
-                  connections.add(x.getRemoteAddress());
-                  parked.forEach(CountDownLatch::countDown);
-                  CountDownLatch newer = new CountDownLatch(1);
-                  parked.add(newer);
-                  await(newer);
-                  send(x, 200, RECORDED);
-                }));
-    resources.add(() -> parked.forEach(CountDownLatch::countDown));
-    CoordinatorCall last = call(client, LONG);
-    CompletableFuture<SyncResponse> answer = execute(last);
-    heads.take();
-    for (int i = 0; i < 20; i++) {
-      last.cancel();
-      assertThat(answer).failsWithin(Duration.ofSeconds(20));
-      last = call(client, LONG);
-      answer = execute(last);
-      heads.take();
-      awaitIdle(client);
-    }
-
-    assertThat(connections).hasSize(2);
-  }
-
-  /** Waits until the answer to the call that was given up has been read. */
-  private static void awaitIdle(CoordinatorClient client) {
-    while (((HttpCoordinatorClient) client).callsOnTheWire() > 1) {
-      Thread.onSpinWait();
-    }
-  }
-
-  @Test
-  @Timeout(60)
-  void of_calls_given_up_without_an_answer_only_the_latest_is_left() throws Exception {
-    CountDownLatch never = new CountDownLatch(1);
-    resources.add(never::countDown);
-    HttpCoordinatorClient client = client(server(x -> await(never)));
-    for (int i = 0; i < 5; i++) {
-      CoordinatorCall call = call(client, LONG);
-      CompletableFuture<SyncResponse> answer = execute(call);
-      heads.take();
-      call.cancel();
-      assertThat(answer).failsWithin(Duration.ofSeconds(20));
-    }
-    while (client.callsOnTheWire() > 1) {
-      Thread.onSpinWait();
-    }
-    client.close();
-    while (client.callsOnTheWire() > 0) {
-      Thread.onSpinWait();
-    }
-  }
-
-  @Test
-  void a_call_cancelled_before_it_began_sends_nothing() throws Exception {
-    CoordinatorCall call = call(client(server(x -> send(x, 200, RECORDED))), LONG);
-    call.cancel();
-    assertThat(failure(call).kind()).isEqualTo(Kind.CANCELLED);
-    assertThat(heads).isEmpty();
   }
 
   @Test
@@ -531,29 +319,5 @@ class HttpCoordinatorClientTest {
     assertThat(client.askAnother()).isTrue();
     call(client, LONG).execute();
     assertThat(client.askAnother()).isFalse();
-  }
-
-  private CompletableFuture<SyncResponse> execute(CoordinatorCall call) {
-    CompletableFuture<SyncResponse> answer = new CompletableFuture<>();
-    Thread thread =
-        new Thread(
-            () -> {
-              try {
-                answer.complete(call.execute());
-              } catch (CoordinatorException e) {
-                answer.completeExceptionally(e);
-              }
-            });
-    thread.setDaemon(true);
-    thread.start();
-    return answer;
-  }
-
-  private static void await(CountDownLatch latch) {
-    try {
-      latch.await();
-    } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-    }
   }
 }
