@@ -1,9 +1,13 @@
 package io.pgsteward.testing;
 
+import io.pgsteward.model.PolicyBook;
+import io.pgsteward.model.TenantPolicy;
+import io.pgsteward.postgres.SetupSql;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
 import java.sql.SQLException;
 import java.util.LinkedHashMap;
 import java.util.Map;
@@ -21,6 +25,7 @@ public final class CoordinatorSetup {
   private int margin = 3;
   private @Nullable String others;
   private String more = "";
+  private boolean enforced;
   private Consumer<String> onLine = line -> {};
 
   private CoordinatorSetup(PostgresServer server) {
@@ -57,6 +62,12 @@ public final class CoordinatorSetup {
     return this;
   }
 
+  /** Keeps role limits, by the functions that setup-sql makes, or does not start. */
+  public CoordinatorSetup enforced() {
+    enforced = true;
+    return this;
+  }
+
   /** Reaches PostgreSQL through a proxy on this machine. */
   public CoordinatorSetup through(FaultProxy proxy) {
     this.host = "127.0.0.1";
@@ -79,8 +90,20 @@ public final class CoordinatorSetup {
   /** Makes a role for the coordinator, writes its file and starts it. It is not waited for. */
   public CoordinatorProcess start() throws SQLException {
     TestRole role = server.createRoleNamed(server.newName("pgsteward"), "IN ROLE pg_monitor");
+    if (enforced) {
+      setUp(role);
+    }
     int port = CoordinatorProcess.freePort();
     return CoordinatorProcess.start(write(file(role, port)), port, onLine);
+  }
+
+  private void setUp(TestRole role) throws SQLException {
+    PolicyBook.Builder policies = PolicyBook.builder().ownRole(role.name());
+    tenants.keySet().forEach(tenant -> policies.tenant(tenant, TenantPolicy.DEFAULT));
+    try (Connection connection = server.connect()) {
+      int version = connection.getMetaData().getDatabaseMajorVersion();
+      server.execute(SetupSql.byFunction(version, role.name(), policies.build().managedRoles()));
+    }
   }
 
   private String file(TestRole role, int port) {
@@ -89,7 +112,10 @@ public final class CoordinatorSetup {
     yaml.append("\ninstances:\n  main:\n    url: jdbc:postgresql://").append(host);
     yaml.append(":").append(postgresPort).append("/postgres\n    user: ").append(role.name());
     yaml.append("\n    password: \"").append(role.password()).append("\"\n    margin: ");
-    yaml.append(margin).append("\n    enforce: auto\n");
+    yaml.append(margin)
+        .append("\n    enforce: ")
+        .append(enforced ? "required" : "auto")
+        .append("\n");
     if (others != null) {
       yaml.append("    default: ").append(others).append("\n");
     }

@@ -40,12 +40,18 @@ final class EmbeddedServer implements AutoCloseable {
           + " while kill -0 $1 2>/dev/null && [ $n -lt 100 ]; do sleep 0.1; n=$((n+1)); done;"
           + " kill -QUIT $1 2>/dev/null; rm -rf \"$2\"";
 
+  /** What a start needs. */
+  private record Installation(Path programs, Path home, Path data, RunAs user) {}
+
+  private final Installation installation;
   private final int port;
   private final Path log;
-  private final Process postgres;
-  private final Process guard;
+  private Process postgres;
+  private Process guard;
 
-  private EmbeddedServer(int port, Path log, Process postgres, Process guard) {
+  private EmbeddedServer(
+      Installation installation, int port, Path log, Process postgres, Process guard) {
+    this.installation = installation;
     this.port = port;
     this.log = log;
     this.postgres = postgres;
@@ -65,8 +71,9 @@ final class EmbeddedServer implements AutoCloseable {
       try {
         RunAs user = RunAs.find();
         Path data = initialise(programs, home, user);
+        Installation installation = new Installation(programs, home, data, user);
         for (int i = 1; ; i++) {
-          EmbeddedServer server = tryStart(programs, home, data, user, settings, port);
+          EmbeddedServer server = tryStart(installation, settings, port);
           if (server != null) {
             return server;
           }
@@ -119,21 +126,22 @@ final class EmbeddedServer implements AutoCloseable {
   }
 
   private static @Nullable EmbeddedServer tryStart(
-      Path programs, Path home, Path data, RunAs user, Map<String, String> settings, int wanted)
-      throws IOException {
+      Installation installation, Map<String, String> settings, int wanted) throws IOException {
     int port = wanted == 0 ? freePort() : wanted;
+    Path home = installation.home();
     Path log = home.resolve("postgres.log");
     List<String> command = new ArrayList<>();
-    String postgresProgram = programs.resolve("postgres").toString();
-    command.addAll(List.of(postgresProgram, "-D", data.toString(), "-p", "" + port, "-F"));
+    String program = installation.programs().resolve("postgres").toString();
+    String data = installation.data().toString();
+    command.addAll(List.of(program, "-D", data, "-p", "" + port, "-F"));
     Map<String, String> all = ownSettings();
-    if (!knowsIterations(programs)) {
+    if (!knowsIterations(installation.programs())) {
       all.remove("scram_iterations");
     }
     all.putAll(settings);
     all.forEach((name, value) -> command.addAll(List.of("-c", name + "=" + value)));
     Process postgres =
-        new ProcessBuilder(user.command(command.toArray(String[]::new)))
+        new ProcessBuilder(installation.user().command(command.toArray(String[]::new)))
             .redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile()))
             .start();
@@ -142,7 +150,7 @@ final class EmbeddedServer implements AutoCloseable {
             .redirectErrorStream(true)
             .redirectOutput(ProcessBuilder.Redirect.DISCARD)
             .start();
-    EmbeddedServer server = new EmbeddedServer(port, log, postgres, guard);
+    EmbeddedServer server = new EmbeddedServer(installation, port, log, postgres, guard);
     if (server.awaitReady()) {
       return server;
     }
@@ -207,6 +215,25 @@ final class EmbeddedServer implements AutoCloseable {
   /** Process id of the server's first process. */
   long pid() {
     return postgres.pid();
+  }
+
+  /** Stops the server as {@code pg_ctl stop -m fast} does, and starts it with other settings. */
+  void restart(Map<String, String> settings) {
+    try {
+      guard.destroyForcibly(); // it would delete the files
+      waitFor(guard);
+      guard.getOutputStream().close();
+      waitFor(new ProcessBuilder("kill", "-INT", "" + postgres.pid()).inheritIO().start());
+      waitFor(postgres);
+      EmbeddedServer again = tryStart(installation, settings, port);
+      if (again == null) {
+        throw new IllegalStateException("PostgreSQL did not come back on port " + port);
+      }
+      postgres = again.postgres;
+      guard = again.guard;
+    } catch (IOException e) {
+      throw new UncheckedIOException("PostgreSQL could not be restarted", e);
+    }
   }
 
   /** Stops the server as {@code pg_ctl stop -m fast} does, and deletes its files. */

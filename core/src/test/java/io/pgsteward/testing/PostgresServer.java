@@ -7,8 +7,10 @@ import java.sql.SQLException;
 import java.sql.Statement;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.Map;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,16 +29,39 @@ public final class PostgresServer implements AutoCloseable {
   private final String password;
   private final @Nullable Path log;
   private final Runnable stop;
+  private final Consumer<Map<String, String>> restart;
   private final Deque<String> leftovers = new ArrayDeque<>();
 
+  /** A server that cannot be restarted. */
   PostgresServer(
       String host, int port, String superuser, String password, @Nullable Path log, Runnable stop) {
+    this(
+        host,
+        port,
+        superuser,
+        password,
+        log,
+        stop,
+        settings -> {
+          throw Skip.because("only the embedded server can be restarted");
+        });
+  }
+
+  PostgresServer(
+      String host,
+      int port,
+      String superuser,
+      String password,
+      @Nullable Path log,
+      Runnable stop,
+      Consumer<Map<String, String>> restart) {
     this.host = host;
     this.port = port;
     this.superuser = superuser;
     this.password = password;
     this.log = log;
     this.stop = stop;
+    this.restart = restart;
   }
 
   public String host() {
@@ -167,6 +192,15 @@ public final class PostgresServer implements AutoCloseable {
   /** Whether the server's log can be read: not when it was given by URL. */
   public boolean hasLog() {
     return log != null;
+  }
+
+  /**
+   * Restarts the server as an operator does in a hurry: sessions end, data stays.
+   *
+   * @param settings all server settings beyond our own from now on
+   */
+  public void restart(Map<String, String> settings) {
+    restart.accept(settings);
   }
 
   /** Stops the server if it was started for this object alone. */

@@ -119,7 +119,8 @@ public final class TestPostgres {
         EmbeddedServer.SUPERUSER,
         EmbeddedServer.PASSWORD,
         server.log(),
-        server::close);
+        server::close,
+        server::restart);
   }
 
   private static String where() {
