@@ -97,12 +97,12 @@ class ArchitectureTest {
   }
 
   @Test
-  void the_database_is_known_to_postgres_and_the_control_loop() {
+  void the_database_is_known_to_postgres_the_control_loop_and_its_observer() {
     noClasses()
         .that()
         .resideOutsideOfPackage("io.pgsteward.postgres")
         .and()
-        .haveNameNotMatching("io\\.pgsteward\\.coordination\\.ControlLoop(\\$.*)?")
+        .haveNameNotMatching("io\\.pgsteward\\.coordination\\.(ControlLoop|Observer)(\\$.*)?")
         .should()
         .dependOnClassesThat()
         .resideInAnyPackage("java.sql..", "javax.sql..")

@@ -36,9 +36,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A running coordinator: one control loop per instance behind one web server. Leadership is taken
- * first, so that nobody is let in by a coordinator that then has to leave; a coordinator that may
- * stand by would start to listen at once and answer 503 with the leader's address. Thread-safe.
+ * A running coordinator: one control loop per instance behind one web server. It tries to lead
+ * before it listens, so that nobody is let in by a coordinator that then has to leave. Where
+ * another one leads with the same configuration it stands by: it listens, answers 503 with the
+ * leader's address, and takes over when the lead is free. Thread-safe.
  */
 final class CoordinatorServer implements AutoCloseable {
 
@@ -54,13 +55,14 @@ final class CoordinatorServer implements AutoCloseable {
 
   /** As {@link #start(ServerConfig, Function)}, with sessions on real PostgreSQL servers. */
   static CoordinatorServer start(ServerConfig config) throws StartException, InterruptedException {
+    String address = address(config);
     return start(
         config,
         instance ->
             new PostgresLeaderSession(
                 ConnectionSource.of(
                     instance.url(), instance.credentials(), config.lease().dividedBy(3)),
-                address(config.listen()),
+                address,
                 instance.agreed(),
                 config.lease(),
                 Ticker.system(),
@@ -68,20 +70,26 @@ final class CoordinatorServer implements AutoCloseable {
   }
 
   /** How others are told to reach this coordinator. */
-  private static String address(ListenAddress listen) {
+  private static String address(ServerConfig config) {
+    ListenAddress listen = config.listen();
+    if (config.advertise() != null) {
+      return config.advertise().toString();
+    }
     if (!listen.isWildcard()) {
       return listen.toString();
     }
     try {
-      return new ListenAddress(InetAddress.getLocalHost().getHostName(), listen.port()).toString();
+      String name = InetAddress.getLocalHost().getHostName();
+      LOG.info("others are told {}:{} as this coordinator's address", name, listen.port());
+      return new ListenAddress(name, listen.port()).toString();
     } catch (UnknownHostException e) {
-      LOG.warn("this machine does not know its own name; others are told {}", listen);
+      LOG.warn("this machine does not know its own name; set advertise to an address of it");
       return listen.toString();
     }
   }
 
   /**
-   * Takes the lead on every instance and starts to listen.
+   * Takes the lead on every instance, or stands by, and starts to listen.
    *
    * @param sessions how an instance's session is made
    * @throws StartException if that cannot be; nothing is left running then
@@ -170,7 +178,7 @@ final class CoordinatorServer implements AutoCloseable {
   private static String keysFor(SQLException failure) {
     String state = failure.getSQLState() == null ? "" : failure.getSQLState();
     if (failure instanceof LeadershipHeldException) {
-      return "; stop that one first, or name another server in url";
+      return "; stop that one first, or give this one the same configuration";
     }
     if (state.startsWith("28")) {
       return "; look at user and password";
@@ -180,7 +188,7 @@ final class CoordinatorServer implements AutoCloseable {
 
   private static @Nullable SQLException failureOf(ControlLoop loop) {
     try {
-      loop.start();
+      loop.startOrStandBy();
       return null;
     } catch (SQLException e) {
       return e;

@@ -8,7 +8,7 @@ enum ExitCode {
   OK(0, "done, or stopped as asked"),
   FAILED(1, "failed at run time, or check found something"),
   WRONG_CONFIG(2, "wrong command line or configuration"),
-  ANOTHER_LEADS(3, "another coordinator leads on an instance"),
+  ANOTHER_LEADS(3, "another coordinator leads on an instance; serve: with another configuration"),
   WOULD_CHANGE(4, "limits differ from what they should be: plan names them");
 
   private final int code;

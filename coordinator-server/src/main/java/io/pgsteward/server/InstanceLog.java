@@ -5,6 +5,7 @@ import io.pgsteward.budget.ServerLimits;
 import io.pgsteward.coordination.ControlLoopListener;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
+import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.StatusResponse.InstanceStatus;
 import io.pgsteward.server.http.Readiness;
@@ -32,7 +33,7 @@ final class InstanceLog implements ControlLoopListener {
   private final InstanceId instance;
   private final Readiness readiness;
   private final Supplier<CompletableFuture<InstanceStatus>> status;
-  private @Nullable String holder;
+  private @Nullable String holder; // as told last
   private @Nullable String limitsFailure;
 
   /**
@@ -263,11 +264,25 @@ final class InstanceLog implements ControlLoopListener {
   }
 
   @Override
-  public void leadershipHeldBy(String now) {
-    readiness.failed("coordinator " + now + " leads");
-    if (!now.equals(holder)) {
-      holder = now;
-      LOG.warn("{}: coordinator {} leads; it is tried again until the lead is free", instance, now);
+  public void leadershipHeldBy(LeadershipHeldException held) {
+    boolean same = held.hasSameConfiguration();
+    // The message of one leader changes with its session.
+    String now = same ? held.holder() : String.valueOf(held.getMessage());
+    if (now.equals(holder)) {
+      return;
+    }
+    holder = now;
+    if (same) {
+      readiness.failed("coordinator " + held.holder() + " leads, this one stands by");
+      LOG.info(
+          "{}: STANDBY: coordinator {} leads and members are {}; this one takes over when the lead"
+              + " is free",
+          instance,
+          held.holder(),
+          held.address() == null ? "refused here" : "sent there");
+    } else {
+      readiness.failed(now);
+      LOG.error("{}: STANDBY, and will not take over: {}", instance, now);
     }
   }
 

@@ -18,7 +18,10 @@ import picocli.CommandLine.Spec;
 /** Runs a coordinator until the process is told to stop. */
 @Command(
     name = "serve",
-    description = "Runs a coordinator until SIGTERM or SIGINT.",
+    description = {
+      "Runs a coordinator until SIGTERM or SIGINT. While another one with the same configuration"
+          + " leads it stands by. One with another configuration is refused (exit code 3)."
+    },
     mixinStandardHelpOptions = true)
 final class ServeCommand implements Callable<Integer> {
 

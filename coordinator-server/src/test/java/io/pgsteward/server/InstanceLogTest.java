@@ -10,6 +10,7 @@ import io.pgsteward.budget.Budget;
 import io.pgsteward.budget.ServerLimits;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
+import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.StatusResponse.BudgetStatus;
 import io.pgsteward.protocol.StatusResponse.InstanceStatus;
@@ -180,15 +181,35 @@ class InstanceLogTest {
     assertThat(readiness.reason()).isEqualTo("does not lead: Connection refused");
     log.observationRecovered();
     assertThat(readiness.reason()).isEqualTo("does not lead yet");
-    log.leadershipHeldBy("10.0.0.2:7432");
-    log.leadershipHeldBy("10.0.0.2:7432");
-    assertThat(readiness.reason()).isEqualTo("does not lead: coordinator 10.0.0.2:7432 leads");
+    log.leadershipHeldBy(held("leads (pid 1)", true));
+    log.leadershipHeldBy(held("leads (pid 2)", true));
+    assertThat(readiness.reason())
+        .isEqualTo("does not lead: coordinator 10.0.0.2:7432 leads, this one stands by");
 
     assertThat(lines())
         .containsExactly(
             "WARN main: PostgreSQL cannot be looked at: Connection refused; budget and grants stay"
                 + " as they are, and it keeps trying",
             "INFO main: PostgreSQL can be looked at again",
-            "WARN main: coordinator 10.0.0.2:7432 leads; it is tried again until the lead is free");
+            "INFO main: STANDBY: coordinator 10.0.0.2:7432 leads and members are sent there; this one"
+                + " takes over when the lead is free");
+  }
+
+  @Test
+  void a_leader_with_another_configuration_is_an_error_that_is_told_once() {
+    log.leadershipHeldBy(held("leads with hash a", false));
+    log.leadershipHeldBy(held("leads with hash a", false));
+    log.leadershipHeldBy(held("leads no more", false));
+
+    assertThat(readiness.reason()).isEqualTo("does not lead: leads no more");
+    assertThat(lines())
+        .containsExactly(
+            "ERROR main: STANDBY, and will not take over: leads with hash a",
+            "ERROR main: STANDBY, and will not take over: leads no more");
+  }
+
+  private static LeadershipHeldException held(String message, boolean sameConfiguration) {
+    return new LeadershipHeldException(
+        message, "10.0.0.2:7432", "10.0.0.2:7432", sameConfiguration);
   }
 }

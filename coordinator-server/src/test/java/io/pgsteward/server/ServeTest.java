@@ -2,6 +2,7 @@ package io.pgsteward.server;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.pgsteward.protocol.ErrorResponse;
 import io.pgsteward.protocol.Json;
 import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncRequest;
@@ -135,7 +136,7 @@ class ServeTest {
     }
 
     @Test
-    void it_serves_until_it_is_told_to_stop_and_only_one_leads() throws Exception {
+    void it_serves_until_it_is_told_to_stop_and_another_stands_by_meanwhile() throws Exception {
       PostgresServer server = TestPostgres.shared();
       TestRole role = role(server);
       int port = CoordinatorProcess.freePort();
@@ -144,19 +145,50 @@ class ServeTest {
         awaitAnswer(first, port, "/health/ready", 200);
         assertThat(granted(port)).as("slots granted to a member").isEqualTo(2);
 
-        try (JvmProcess second = serve(config.replace(":" + port, ":0"))) {
-          assertThat(second.exitCode(LIMIT)).isEqualTo(3);
-          assertThat(second.tail())
-              .contains("main: ", "127.0.0.1:" + port)
-              .doesNotContain("Exception");
-        }
+        int other = CoordinatorProcess.freePort();
+        try (JvmProcess second = serve(config.replace(":" + port, ":" + other))) {
+          String reason = awaitAnswer(second, other, "/health/ready", 503);
+          assertThat(reason)
+              .contains("coordinator 127.0.0.1:" + port + " leads, this one stands by");
+          HttpResponse<byte[]> refused = sync(other, joining(null, 1, 0));
+          assertThat(refused.statusCode()).isEqualTo(503);
+          assertThat(Json.read(refused.body(), ErrorResponse.class).leader())
+              .isEqualTo("127.0.0.1:" + port);
+          assertThat(text(other, "/v1/status"))
+              .contains("\"phase\":\"STANDBY\"", "\"leader\":\"127.0.0.1:" + port + "\"");
+          assertThat(text(other, "/metrics"))
+              .contains("pgsteward_standby{instance=\"main\",leader=\"127.0.0.1:" + port + "\"} 1");
 
-        first.terminate();
-        assertThat(first.exitCode(LIMIT)).isZero();
-        assertThat(first.output()).noneSatisfy(line -> assertThat(line).contains(role.password()));
+          first.terminate();
+          assertThat(first.exitCode(LIMIT)).isZero();
+          assertThat(first.output())
+              .noneSatisfy(line -> assertThat(line).contains(role.password()));
+          awaitAnswer(second, other, "/health/ready", 200);
+          assertThat(granted(other)).as("slots granted by the one that stood by").isEqualTo(2);
+        }
       }
       try (JvmProcess next = serve(config)) {
         awaitAnswer(next, port, "/health/ready", 200);
+      }
+    }
+
+    @Test
+    void a_second_one_with_another_configuration_ends_with_3_and_says_why() throws Exception {
+      PostgresServer server = TestPostgres.shared();
+      TestRole role = role(server);
+      int port = CoordinatorProcess.freePort();
+      int other = CoordinatorProcess.freePort();
+      String config = config(server.url("postgres"), role.name(), role.password(), port);
+      try (JvmProcess first = serve(config)) {
+        awaitAnswer(first, port, "/health/ready", 200);
+        String wider = config.replace(":" + port, ":" + other) + "    margin: 4\n";
+        try (JvmProcess second = serve(wider)) {
+          assertThat(second.exitCode(LIMIT)).isEqualTo(3);
+          assertThat(second.tail())
+              .contains("main: ", "another configuration", "at 127.0.0.1:" + port)
+              .contains("here at 127.0.0.1:" + other, "margin and enforce")
+              .doesNotContain("Exception");
+        }
       }
     }
 
@@ -195,29 +227,33 @@ class ServeTest {
         if (grant == 2) {
           return grant;
         }
-        SyncRequest request =
-            new SyncRequest(
-                SyncRequest.VERSION,
-                null,
-                "test",
-                ++sequence,
-                last == null ? 0 : last.epoch(),
-                last == null ? 0 : last.generation(),
-                1_000,
-                MemberPhase.JOINING,
-                false,
-                false,
-                List.of(new TenantReport("web@shop", grant, 2, 0, 0, 0, 0, 0, List.of())));
-        HttpResponse<byte[]> response =
-            HttpClient.newHttpClient()
-                .send(
-                    HttpRequest.newBuilder(uri(port, "/v1/members/member-0001/sync"))
-                        .POST(HttpRequest.BodyPublishers.ofByteArray(Json.write(request)))
-                        .build(),
-                    HttpResponse.BodyHandlers.ofByteArray());
-        last = Json.read(response.body(), SyncResponse.class);
+        last = Json.read(sync(port, joining(last, ++sequence, grant)).body(), SyncResponse.class);
       }
       throw new AssertionError("never granted, last answer " + last);
+    }
+
+    private SyncRequest joining(@Nullable SyncResponse last, long sequence, int grant) {
+      return new SyncRequest(
+          SyncRequest.VERSION,
+          null,
+          "test",
+          sequence,
+          last == null ? 0 : last.epoch(),
+          last == null ? 0 : last.generation(),
+          1_000,
+          MemberPhase.JOINING,
+          false,
+          false,
+          List.of(new TenantReport("web@shop", grant, 2, 0, 0, 0, 0, 0, List.of())));
+    }
+
+    private HttpResponse<byte[]> sync(int port, SyncRequest request) throws Exception {
+      return HttpClient.newHttpClient()
+          .send(
+              HttpRequest.newBuilder(uri(port, "/v1/members/member-0001/sync"))
+                  .POST(HttpRequest.BodyPublishers.ofByteArray(Json.write(request)))
+                  .build(),
+              HttpResponse.BodyHandlers.ofByteArray());
     }
 
     private String awaitAnswer(JvmProcess process, int port, String path, int status)
@@ -233,6 +269,11 @@ class ServeTest {
             return response != null && response.statusCode() == status;
           });
       return body[0];
+    }
+
+    private String text(int port, String path) {
+      HttpResponse<String> response = get(port, path);
+      return response == null ? "" : response.body();
     }
 
     private @Nullable HttpResponse<String> get(int port, String path) {

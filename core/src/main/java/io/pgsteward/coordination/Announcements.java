@@ -29,12 +29,17 @@ final class Announcements {
     return lookFailure != null;
   }
 
-  /** A look succeeded. */
-  void looked(Observation look) {
+  /** PostgreSQL answered. */
+  void reached() {
     if (lookFailure != null) {
       lookFailure = null;
       listener.observationRecovered();
     }
+  }
+
+  /** A look succeeded. */
+  void looked(Observation look) {
+    reached();
     if (look.complete() != toldComplete) {
       toldComplete = look.complete();
       listener.observationComplete(toldComplete);

@@ -1,6 +1,5 @@
 package io.pgsteward.coordination;
 
-import io.pgsteward.enforcement.EnforceMode;
 import io.pgsteward.ledger.Ledger;
 import io.pgsteward.ledger.Member;
 import io.pgsteward.model.MemberId;
@@ -8,6 +7,7 @@ import io.pgsteward.model.Ticker;
 import io.pgsteward.postgres.LeaderSession;
 import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.postgres.Observation;
+import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.StatusResponse.InstanceStatus;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
@@ -40,65 +40,20 @@ public final class ControlLoop implements AutoCloseable {
   /** Looks asked for out of turn are at least this far apart. */
   private static final long LOOK_SPACING_NANOS = 5_000_000;
 
-  private static final String INSUFFICIENT_PRIVILEGE = "42501";
-
   private static final Duration CLOSE_WITHIN = Duration.ofSeconds(5);
-  private static final long FIRST_RETRY_NANOS = 250_000_000;
-  private static final long LONGEST_RETRY_NANOS = 5_000_000_000L;
-
-  /** What reaches the control thread. */
-  private sealed interface Event {
-    record Sync(
-        MemberId member, SyncRequest request, String address, CompletableFuture<SyncResponse> reply)
-        implements Event {}
-
-    record Led(long epoch) implements Event {}
-
-    record Followed(String leader) implements Event {}
-
-    record Looked(Observation look) implements Event {}
-
-    record LookFailed(Exception cause) implements Event {}
-
-    record LimitsSet(Map<String, Integer> limits) implements Event {}
-
-    record LimitsFailed(Map<String, Integer> limits, Exception cause) implements Event {}
-
-    record Status(CompletableFuture<InstanceStatus> reply) implements Event {}
-
-    record Close() implements Event {}
-
-    /** Whether the observer's thread has no job any more. */
-    default boolean endsJob() {
-      return this instanceof Looked
-          || this instanceof LookFailed
-          || this instanceof Followed
-          || this instanceof LimitsSet
-          || this instanceof LimitsFailed;
-    }
-  }
-
-  /** What the observer's thread is asked to do; one at a time. */
-  private sealed interface Job {
-    record Look() implements Job {}
-
-    record SetLimits(Map<String, Integer> limits) implements Job {}
-  }
 
   /** A call that is kept open until something changes. */
   private record Parked(CompletableFuture<SyncResponse> reply, long sequence, long untilNanos) {}
 
   private final CoordinatorSettings settings;
-  private final LeaderSession session;
   private final Ticker ticker;
   private final ControlLoopListener listener;
   private final LinkedBlockingQueue<Event> events = new LinkedBlockingQueue<>();
-  private final LinkedBlockingQueue<Job> jobs = new LinkedBlockingQueue<>();
   private final Thread control;
-  private final Thread observer;
+  private final Observer observer;
+  private final long proofNanos;
   private final CompletableFuture<@Nullable Void> closed = new CompletableFuture<>();
   private volatile boolean closing;
-  private volatile boolean leads;
 
   // Below: touched by the control thread alone.
   private final Coordinator coordinator;
@@ -114,19 +69,14 @@ public final class ControlLoop implements AutoCloseable {
       Ticker ticker,
       ControlLoopListener listener) {
     this.settings = settings;
-    this.session = session;
     this.ticker = ticker;
     this.listener = listener;
     this.coordinator = new Coordinator(settings);
     this.told = new Announcements(listener);
-    this.control = thread("control", this::control);
-    this.observer = thread("observe", this::observe);
-  }
-
-  private Thread thread(String job, Runnable body) {
-    Thread thread = new Thread(body, "pgsteward-" + job + "-" + settings.instance());
-    thread.setDaemon(true);
-    return thread;
+    this.observer = new Observer(settings, session, ticker, events::add);
+    this.proofNanos = settings.lease().toNanos() * 2 / 3;
+    this.control = new Thread(this::control, "pgsteward-control-" + settings.instance());
+    control.setDaemon(true);
   }
 
   /**
@@ -138,42 +88,31 @@ public final class ControlLoop implements AutoCloseable {
    *     reached the loop starts all the same, in phase STANDBY, and keeps trying
    */
   public void start() throws SQLException {
-    try {
-      events.add(new Event.Led(session.lead()));
-      leads = true;
-      refuseWithoutLimits();
-    } catch (SQLException e) {
-      if (e instanceof LeadershipHeldException || !canHeal(e)) {
-        session.close();
-        throw e;
-      }
-      events.add(new Event.LookFailed(e));
-    }
+    start(false);
+  }
+
+  /**
+   * Takes the leader's lock and starts, or starts as a standby: while another coordinator with the
+   * same configuration leads, members are refused and sent there, and the lock is tried for about
+   * once a second. Blocks for one try to connect.
+   *
+   * @throws LeadershipHeldException if the one that leads runs with another configuration; nothing
+   *     was started
+   * @throws SQLException as {@link #start}
+   */
+  public void startOrStandBy() throws SQLException {
+    start(true);
+  }
+
+  private void start(boolean standsBy) throws SQLException {
+    observer.lead(standsBy);
     control.start();
     observer.start();
   }
 
-  /** {@code enforce: required} is a promise that a start must not break. */
-  private void refuseWithoutLimits() throws SQLException {
-    if (settings.enforce() != EnforceMode.REQUIRED) {
-      return;
-    }
-    Observation.Roles roles = session.observe().roles();
-    String obstacle = roles == null ? null : Enforcer.obstacle(settings.policies(), roles);
-    if (obstacle != null) {
-      throw new SQLException("enforce is required, but " + obstacle, INSUFFICIENT_PRIVILEGE);
-    }
-  }
-
-  private static boolean canHeal(SQLException e) {
-    String state = e.getSQLState();
-    return state == null
-        || !(state.startsWith("28") || state.equals("3D000") || state.startsWith("42"));
-  }
-
   /** Whether it holds the leader's lock, as far as it knows. */
   public boolean leads() {
-    return leads;
+    return observer.leads();
   }
 
   /**
@@ -215,81 +154,15 @@ public final class ControlLoop implements AutoCloseable {
   public void close() {
     closing = true;
     events.add(new Event.Close());
-    if (control.getState() == Thread.State.NEW) {
-      session.close();
-      return;
-    }
     try {
-      control.join(CLOSE_WITHIN.toMillis());
-      observer.interrupt();
-      session.close();
-      observer.join(CLOSE_WITHIN.toMillis());
+      if (control.getState() != Thread.State.NEW) {
+        control.join(CLOSE_WITHIN.toMillis());
+      }
+      observer.close(CLOSE_WITHIN);
     } catch (InterruptedException e) {
-      session.close();
+      observer.endNow();
       Thread.currentThread().interrupt();
     }
-  }
-
-  // ---- the observer's thread
-
-  private void observe() {
-    long retry = FIRST_RETRY_NANOS;
-    while (!closing) {
-      try {
-        Job job = jobs.poll(100, TimeUnit.MILLISECONDS);
-        if (job == null) {
-          continue;
-        }
-        if (job instanceof Job.SetLimits set) {
-          setLimits(set.limits());
-          continue;
-        }
-        look();
-        retry = FIRST_RETRY_NANOS;
-      } catch (LeadershipHeldException e) {
-        leads = false;
-        events.add(new Event.Followed(e.holder()));
-        retry = pause(retry);
-      } catch (SQLException | RuntimeException e) {
-        leads = session.isLeading();
-        events.add(new Event.LookFailed(e));
-        retry = pause(retry);
-      } catch (InterruptedException e) {
-        if (closing) {
-          return;
-        }
-      }
-    }
-  }
-
-  private void look() throws SQLException {
-    if (!session.isLeading()) {
-      leads = false;
-      long epoch = session.lead();
-      leads = true;
-      events.add(new Event.Led(epoch));
-    }
-    events.add(new Event.Looked(session.observe()));
-  }
-
-  private void setLimits(Map<String, Integer> limits) {
-    try {
-      session.setLimits(limits);
-      events.add(new Event.LimitsSet(limits));
-    } catch (SQLException | RuntimeException e) {
-      leads = session.isLeading();
-      events.add(new Event.LimitsFailed(limits, e));
-    }
-  }
-
-  private long pause(long nanos) {
-    try {
-      TimeUnit.NANOSECONDS.sleep(nanos);
-    } catch (InterruptedException e) {
-      // Only close() interrupts this thread; the loop's condition sees it.
-      return nanos;
-    }
-    return Math.min(2 * nanos, LONGEST_RETRY_NANOS);
   }
 
   // ---- the control thread
@@ -329,27 +202,24 @@ public final class ControlLoop implements AutoCloseable {
         }
       } else if (event instanceof Event.Looked looked) {
         busy = false;
-        told.looked(looked.look());
-        coordinator.observed(looked.look());
+        looked(looked.look(), now);
       } else if (event instanceof Event.LookFailed failed) {
         busy = false;
-        coordinator.observationFailed(String.valueOf(failed.cause().getMessage()));
-        told.lookFailed(failed.cause());
+        lookFailed(failed.cause());
       } else if (event instanceof Event.Led led) {
         coordinator.lead(led.epoch(), now);
         begun = led;
       } else if (event instanceof Event.Followed followed) {
         busy = false;
-        coordinator.follow(followed.leader());
-        listener.leadershipHeldBy(followed.leader());
+        told.reached();
+        coordinator.follow(followed.held().holder(), followed.held().address());
+        listener.leadershipHeldBy(followed.held());
       } else if (event instanceof Event.LimitsSet set) {
         busy = false;
-        coordinator.limitsSet(set.limits(), now);
-        listener.limitsSet(set.limits());
+        limitsSet(set, now);
       } else if (event instanceof Event.LimitsFailed failed) {
         busy = false;
-        coordinator.limitsFailed(failed.limits(), String.valueOf(failed.cause().getMessage()), now);
-        listener.limitsFailed(failed.limits(), failed.cause());
+        limitsFailed(failed.limits(), failed.cause(), now);
       } else if (event instanceof Event.Status status) {
         statuses.add(status.reply());
       } else {
@@ -362,6 +232,51 @@ public final class ControlLoop implements AutoCloseable {
     statuses.forEach(reply -> reply.complete(coordinator.status(now)));
     giveJob(now);
     return stop;
+  }
+
+  private void looked(Observation look, long now) {
+    if (isLate(look.startedNanos(), now)) {
+      lookFailed(late(look.startedNanos(), now));
+      return;
+    }
+    told.looked(look);
+    coordinator.observed(look);
+  }
+
+  private void lookFailed(Exception cause) {
+    coordinator.observationFailed(String.valueOf(cause.getMessage()));
+    told.lookFailed(cause);
+  }
+
+  private void limitsSet(Event.LimitsSet set, long now) {
+    if (isLate(set.startedNanos(), now)) {
+      limitsFailed(set.limits(), late(set.startedNanos(), now), now);
+      return;
+    }
+    coordinator.limitsSet(set.limits(), now);
+    listener.limitsSet(set.limits());
+  }
+
+  private void limitsFailed(Map<String, Integer> limits, Exception cause, long now) {
+    coordinator.limitsFailed(limits, String.valueOf(cause.getMessage()), now);
+    listener.limitsFailed(limits, cause);
+  }
+
+  /**
+   * Whether a statement proves no longer that this coordinator leads. PostgreSQL ends the session
+   * when it is idle for two thirds of the lease, so a process that was stopped meanwhile and wakes
+   * with an answer in its hands may find that another one leads.
+   */
+  private boolean isLate(long startedNanos, long now) {
+    return now - startedNanos >= proofNanos;
+  }
+
+  private static Exception late(long startedNanos, long now) {
+    return new IllegalStateException(
+        "PostgreSQL's answer was taken in after "
+            + TimeUnit.NANOSECONDS.toMillis(now - startedNanos)
+            + " ms, more than two thirds of the lease: PostgreSQL is slow or this process was"
+            + " stopped");
   }
 
   /**
@@ -399,6 +314,13 @@ public final class ControlLoop implements AutoCloseable {
   }
 
   private void answer(List<Event.Sync> syncs, long now) {
+    if (coordinator.phase() == CoordinatorPhase.STANDBY) {
+      // It led when these calls came, and now another one does.
+      syncs.forEach(sync -> sync.reply().completeExceptionally(coordinator.notLeading()));
+      parked.values().forEach(of -> of.reply().completeExceptionally(coordinator.notLeading()));
+      parked.clear();
+      return;
+    }
     for (Event.Sync sync : syncs) {
       long sequence = sync.request().sequence();
       Parked other = parked.get(sync.member());
@@ -443,11 +365,11 @@ public final class ControlLoop implements AutoCloseable {
     Map<String, Integer> limits = coordinator.takeLimitChanges();
     if (!limits.isEmpty()) {
       busy = true;
-      jobs.add(new Job.SetLimits(limits));
+      observer.ask(new Observer.Job.SetLimits(limits));
     } else if (now - nextLook(now) >= 0) {
       busy = true;
       lookAskedNanos = now;
-      jobs.add(new Job.Look());
+      observer.ask(new Observer.Job.Look());
     }
   }
 

@@ -2,6 +2,7 @@ package io.pgsteward.coordination;
 
 import io.pgsteward.budget.Budget;
 import io.pgsteward.model.MemberId;
+import io.pgsteward.postgres.LeadershipHeldException;
 import io.pgsteward.protocol.CoordinatorPhase;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -61,8 +62,11 @@ public interface ControlLoopListener {
    */
   default void enforcementChanged(String sentence, boolean limits) {}
 
-  /** Another coordinator leads now, or did at the first try. */
-  default void leadershipHeldBy(String holder) {}
+  /**
+   * Another coordinator leads, and this one does not. Told after every try to take the lead, so
+   * about once a second.
+   */
+  default void leadershipHeldBy(LeadershipHeldException held) {}
 
   /** The loop itself failed; it goes on. */
   default void failed(Exception cause) {}

@@ -87,6 +87,7 @@ public final class Coordinator {
 
   private CoordinatorPhase phase = CoordinatorPhase.STANDBY;
   private @Nullable String leader;
+  private @Nullable String leaderAddress;
   private long epoch;
   private long namedEpoch;
   private long namedNanos;
@@ -146,6 +147,7 @@ public final class Coordinator {
     namedIsOver = false;
     raisesPossible = false;
     leader = null;
+    leaderAddress = null;
     learnsUntilNanos = now + leaseNanos;
     phase = settings.learns() ? CoordinatorPhase.LEARNING : CoordinatorPhase.SERVING;
     ledger.newEpoch();
@@ -153,9 +155,16 @@ public final class Coordinator {
     enforcer.newTerm();
   }
 
-  /** Another coordinator leads: requests are refused from now on. */
-  public void follow(String otherLeader) {
+  /**
+   * Another coordinator leads: requests are refused from now on.
+   *
+   * @param otherLeader how it calls itself, for people
+   * @param address where members reach it, or null if nobody knows
+   */
+  public void follow(String otherLeader, @Nullable String address) {
     leader = otherLeader;
+    leaderAddress = address;
+    lookError = null;
     phase = CoordinatorPhase.STANDBY;
     namedIsOver = false;
     enforcer.newTerm();
@@ -169,7 +178,7 @@ public final class Coordinator {
    */
   public Ledger.Taken sync(MemberId id, SyncRequest request, String address, long now) {
     if (phase == CoordinatorPhase.STANDBY) {
-      throw new SyncRefusedException(SyncRefusal.NOT_LEADING, notLeading(), leader);
+      throw notLeading();
     }
     Map<TenantId, TenantReport> reports = byTenant(request);
     noteEpoch(request.epoch(), now);
@@ -425,16 +434,15 @@ public final class Coordinator {
     return ledger;
   }
 
-  private String notLeading() {
-    return leader == null
-        ? "this coordinator does not lead on instance "
+  /** The answer to members of a coordinator that does not lead. */
+  SyncRefusedException notLeading() {
+    String message =
+        "this coordinator does not lead on instance "
             + settings.instance()
-            + " yet: PostgreSQL has not been reached"
-        : "this coordinator does not lead on instance "
-            + settings.instance()
-            + "; the one at "
-            + leader
-            + " does";
+            + (leader == null
+                ? " yet: PostgreSQL has not been reached"
+                : "; the one at " + leader + " does");
+    return new SyncRefusedException(SyncRefusal.NOT_LEADING, message, leaderAddress);
   }
 
   private static Map<TenantId, TenantReport> byTenant(SyncRequest request) {

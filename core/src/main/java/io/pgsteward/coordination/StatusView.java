@@ -14,12 +14,17 @@ import io.pgsteward.protocol.StatusResponse.MemberTenantStatus;
 import io.pgsteward.protocol.StatusResponse.StrayStatus;
 import io.pgsteward.protocol.StatusResponse.TenantStatus;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
 
-/** Renders a coordinator's state for operators. Made for one call; reads and changes nothing. */
+/**
+ * Renders a coordinator's state for operators. Without the lead it knows of no member, whatever it
+ * remembers of an earlier term: the one that leads shows them. Made for one call; reads and changes
+ * nothing.
+ */
 final class StatusView {
 
   private static final class Sums {
@@ -55,21 +60,22 @@ final class StatusView {
       @Nullable Budget budget,
       long lookAgeNanos,
       @Nullable String lookError) {
-    long granted = ledger.granted();
+    boolean leads = phase != CoordinatorPhase.STANDBY;
+    long granted = leads ? ledger.granted() : 0;
     return new InstanceStatus(
         settings.instance().value(),
         phase,
-        phase == CoordinatorPhase.STANDBY ? 0 : epoch,
+        leads ? epoch : 0,
         leader,
         budget(budget),
         Saturated.toInt(granted),
-        Saturated.toInt(ledger.counted() - granted),
-        strays(),
+        leads ? Saturated.toInt(ledger.counted() - granted) : 0,
+        leads ? strays() : List.of(),
         enforcer.sentence(),
         lookAgeNanos < 0 ? -1 : lookAgeNanos / 1_000_000,
         lookError,
-        tenants(),
-        members());
+        tenants(leads ? ledger.members() : List.of()),
+        leads ? members() : List.of());
   }
 
   private BudgetStatus budget(@Nullable Budget budget) {
@@ -94,9 +100,9 @@ final class StatusView {
     return strays;
   }
 
-  private List<TenantStatus> tenants() {
+  private List<TenantStatus> tenants(Collection<Member> members) {
     Map<TenantId, Sums> sums = new TreeMap<>();
-    for (Member member : ledger.members()) {
+    for (Member member : members) {
       member
           .holdings()
           .forEach(

@@ -12,11 +12,15 @@ import java.util.Map;
 public interface LeaderSession extends AutoCloseable {
 
   /**
-   * Connects, takes the leader's lock and starts a new term. Any earlier connection of this object
-   * is closed first.
+   * Connects, takes the leader's lock and starts a new term. An earlier connection of this object
+   * is closed first, but one that found the lock held stays and asks again: a coordinator that
+   * stands by takes one place on the server all the time, and has it when it is to take over.
+   *
+   * <p>From a leader with another configuration nothing is taken over, also when it is gone.
    *
    * @return the epoch: larger than that of every earlier term on this server
-   * @throws LeadershipHeldException if another session holds the lock; it names the holder
+   * @throws LeadershipHeldException if another session holds the lock, or the last one that held it
+   *     ran with another configuration; it names the holder
    * @throws SQLException if PostgreSQL cannot be asked
    */
   long lead() throws SQLException;

@@ -1,6 +1,7 @@
 package io.pgsteward.postgres;
 
 import java.sql.SQLException;
+import org.jspecify.annotations.Nullable;
 
 /** Another coordinator leads on the instance. The message names it and says what to do. */
 public final class LeadershipHeldException extends SQLException {
@@ -8,17 +9,37 @@ public final class LeadershipHeldException extends SQLException {
   private static final long serialVersionUID = 1L;
 
   private final String holder;
+  private final @Nullable String address;
+  private final boolean sameConfiguration;
 
   /**
-   * @param holder address of the leading coordinator, as its session shows it
+   * @param holder how the leader calls itself, for people; never empty
+   * @param address where members reach it as {@code host:port}, or null if nobody knows
+   * @param sameConfiguration whether both run with the same roles, margin and enforcement
    */
-  public LeadershipHeldException(String message, String holder) {
+  public LeadershipHeldException(
+      String message, String holder, @Nullable String address, boolean sameConfiguration) {
     super(message);
     this.holder = holder;
+    this.address = address;
+    this.sameConfiguration = sameConfiguration;
   }
 
-  /** Address of the leading coordinator, as its session shows it; never empty. */
+  /** How the leader calls itself, for people; its address if it has one. Never empty. */
   public String holder() {
     return holder;
+  }
+
+  /** Where members reach the leader as {@code host:port}, or null if nobody knows. */
+  public @Nullable String address() {
+    return address;
+  }
+
+  /**
+   * Whether the leader runs with the same managed and foreign roles, margin and enforcement, so
+   * that this coordinator may take over from it.
+   */
+  public boolean hasSameConfiguration() {
+    return sameConfiguration;
   }
 }

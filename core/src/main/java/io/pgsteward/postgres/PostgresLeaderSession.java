@@ -9,8 +9,6 @@ import java.sql.SQLTransientConnectionException;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,22 +28,13 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PostgresLeaderSession implements LeaderSession {
 
-  /** PostgreSQL keeps that many bytes of an application name. */
-  private static final int LONGEST_NAME = 63;
-
-  private static final Pattern NAME = Pattern.compile("pgsteward (\\S+) (\\S+)");
-
-  /** An address that can be asked: no {@code local-pid-}, no URL, and not cut short. */
-  private static final Pattern HOST_AND_PORT = Pattern.compile("[\\w.\\[\\]:-]+:\\d{1,5}");
-
   private static final String OBJECT_IN_USE = "55006";
 
   private static final int FORMER_TRIES = 20;
   private static final long FORMER_PAUSE_MILLIS = 50;
 
   private final ConnectionSource source;
-  private final String address;
-  private final String configHash;
+  private final SessionName name;
   private final Ticker ticker;
   private final long deadlineMillis;
   private final long idleMillis;
@@ -56,6 +45,7 @@ public final class PostgresLeaderSession implements LeaderSession {
   private @Nullable RoleLimits limits;
   private boolean closed;
   private int leaderPid;
+  private @Nullable SessionName otherConfiguration; // of the last holder; touched by lead() alone
   private volatile boolean leading;
 
   /**
@@ -74,17 +64,8 @@ public final class PostgresLeaderSession implements LeaderSession {
       Duration lease,
       Ticker ticker,
       boolean enforces) {
-    if (!NAME.matcher(name(address, configHash)).matches()) {
-      throw new IllegalArgumentException(
-          "address and hash of a coordinator are words without white space, but they were \""
-              + address
-              + "\" and \""
-              + configHash
-              + "\"");
-    }
     this.source = source;
-    this.address = address;
-    this.configHash = configHash;
+    this.name = SessionName.of(address, configHash);
     this.ticker = ticker;
     this.enforces = enforces;
     this.deadlineMillis = Math.max(100, lease.toMillis() / 3);
@@ -94,20 +75,47 @@ public final class PostgresLeaderSession implements LeaderSession {
   @Override
   public long lead() throws SQLException {
     refuseIfClosed();
-    end();
-    Connection fresh = source.open();
+    Connection session = waiting();
     try {
-      take(fresh);
-      long epoch = begin(fresh);
-      adopt(fresh);
+      if (session == null) {
+        end();
+        session = source.open();
+        prepare(session);
+      }
+      take(session);
+      long epoch = begin(session);
+      adopt(session);
       return epoch;
+    } catch (LeadershipHeldException e) {
+      await(session);
+      throw e;
     } catch (SQLException | RuntimeException e) {
-      closeAfter(fresh, e);
+      closeAfter(session, e);
       throw e;
     }
   }
 
-  private void take(Connection fresh) throws SQLException {
+  /** Takes the connection that found the lock held out of the field, or gives null. */
+  private synchronized @Nullable Connection waiting() {
+    if (leading || observe != null) {
+      return null;
+    }
+    Connection session = connection;
+    connection = null;
+    return session;
+  }
+
+  private void await(@Nullable Connection session) {
+    synchronized (this) {
+      if (!closed) {
+        connection = session;
+        return;
+      }
+    }
+    closeAfter(session, null);
+  }
+
+  private void prepare(Connection fresh) throws SQLException {
     fresh.setAutoCommit(true);
     fresh.setNetworkTimeout(Runnable::run, Math.toIntExact(deadlineMillis));
     int version = fresh.getMetaData().getDatabaseMajorVersion();
@@ -116,12 +124,24 @@ public final class PostgresLeaderSession implements LeaderSession {
           "PostgreSQL 13 or later is needed, but the server is version " + version, "0A000");
     }
     applySettings(fresh);
-    boolean taken = takeLock(fresh);
-    for (int tries = 0; !taken && tries < FORMER_TRIES && endFormer(fresh); tries++) {
-      pause();
-      taken = takeLock(fresh);
+  }
+
+  private void take(Connection session) throws SQLException {
+    if (otherConfiguration != null) {
+      refuseOtherHolders(session);
+      throw LockHolder.gone(otherConfiguration, name);
     }
-    refuseOtherHolders(fresh, taken);
+    boolean taken = takeLock(session);
+    for (int tries = 0; !taken && tries < FORMER_TRIES && endFormer(session); tries++) {
+      pause();
+      taken = takeLock(session);
+    }
+    refuseOtherHolders(session);
+    if (!taken && !takeLock(session)) {
+      throw new SQLTransientConnectionException(
+          "the leader's lock was held a moment ago and its holder is gone; try again",
+          OBJECT_IN_USE);
+    }
   }
 
   private static boolean takeLock(Connection fresh) throws SQLException {
@@ -139,7 +159,7 @@ public final class PostgresLeaderSession implements LeaderSession {
     try (PreparedStatement statement = fresh.prepareStatement(Statements.END_FORMER)) {
       setKey(statement);
       statement.setInt(3, leaderPid);
-      statement.setString(4, name(address, configHash));
+      statement.setString(4, name.toString());
       try (ResultSet row = statement.executeQuery()) {
         return row.next();
       }
@@ -162,7 +182,7 @@ public final class PostgresLeaderSession implements LeaderSession {
 
   private void applySettings(Connection fresh) throws SQLException {
     try (PreparedStatement statement = fresh.prepareStatement(Statements.SETTINGS)) {
-      statement.setString(1, name(address, configHash));
+      statement.setString(1, name.toString());
       statement.setString(2, deadlineMillis * 9 / 10 + "ms");
       statement.setString(3, deadlineMillis / 2 + "ms");
       statement.setString(4, idleMillis + "ms");
@@ -176,78 +196,19 @@ public final class PostgresLeaderSession implements LeaderSession {
     }
   }
 
-  private void refuseOtherHolders(Connection fresh, boolean taken) throws SQLException {
+  private void refuseOtherHolders(Connection fresh) throws SQLException {
     try (PreparedStatement statement = fresh.prepareStatement(Statements.OTHER_HOLDERS)) {
       setKey(statement);
       try (ResultSet row = statement.executeQuery()) {
         if (row.next()) {
-          throw held(row);
+          LockHolder holder = LockHolder.read(row);
+          SessionName other = holder.name();
+          boolean same = other == null || other.hash().equals(name.hash());
+          otherConfiguration = same ? null : other;
+          throw holder.refusal(name);
         }
       }
     }
-    if (!taken) {
-      throw new SQLTransientConnectionException(
-          "the leader's lock was held a moment ago and its holder is gone; try again",
-          OBJECT_IN_USE);
-    }
-  }
-
-  private SQLException held(ResultSet row) throws SQLException {
-    String who =
-        "pid "
-            + row.getInt(1)
-            + ", role "
-            + row.getString(4)
-            + ", address "
-            + row.getString(7)
-            + ", application_name \""
-            + row.getString(6)
-            + "\"";
-    Matcher name = NAME.matcher(row.getString(6));
-    boolean named = name.matches();
-    String address = named ? name.group(1) : row.getString(7);
-    if (!row.getBoolean(5) && named && HOST_AND_PORT.matcher(address).matches()) {
-      return new SQLException(
-          "a coordinator at "
-              + address
-              + " leads; an application sets coordinator=http://"
-              + address
-              + ", a second coordinator logs in with the role of the first ("
-              + who
-              + "; if that is none of yours, end it with pg_terminate_backend)",
-          OBJECT_IN_USE);
-    }
-    if (!row.getBoolean(5)) {
-      return new SQLException(
-          "the leader's lock is held by a role that is not the coordinator's ("
-              + who
-              + ", database "
-              + row.getString(2)
-              + "), so this one cannot lead. If that is another application's coordinator=local, run"
-              + " one coordinator for all of them; if it is neither a coordinator nor an application"
-              + " of yours, find out what it is and end it with pg_terminate_backend",
-          OBJECT_IN_USE);
-    }
-    if (!row.getBoolean(3)) {
-      return new SQLException(
-          "another coordinator holds the leader's lock in database "
-              + row.getString(2)
-              + " ("
-              + who
-              + "), but this one is configured with another lock database; all coordinators of one"
-              + " server must connect to the same database",
-          OBJECT_IN_USE);
-    }
-    String otherConfig =
-        named && !name.group(2).equals(hashAsShown())
-            ? "; it runs with another configuration (hash "
-                + name.group(2)
-                + ", here "
-                + hashAsShown()
-                + "): give both the same"
-            : "";
-    return new LeadershipHeldException(
-        "the coordinator at " + address + " leads (" + who + ")" + otherConfig, address);
   }
 
   private long begin(Connection fresh) throws SQLException {
@@ -399,13 +360,14 @@ public final class PostgresLeaderSession implements LeaderSession {
       observe = null;
       limits = null;
     }
-    if (old != null) {
-      closeAfter(old, null);
-    }
+    closeAfter(old, null);
   }
 
   /** A failure to close is no news of its own: the session is given up either way. */
-  private static void closeAfter(Connection old, @Nullable Exception failure) {
+  private static void closeAfter(@Nullable Connection old, @Nullable Exception failure) {
+    if (old == null) {
+      return;
+    }
     try {
       old.close();
     } catch (SQLException e) {
@@ -413,18 +375,5 @@ public final class PostgresLeaderSession implements LeaderSession {
         failure.addSuppressed(e);
       }
     }
-  }
-
-  private String hashAsShown() {
-    Matcher shown = NAME.matcher(name(address, configHash));
-    return shown.matches() ? shown.group(2) : configHash;
-  }
-
-  /** An address that is too long for an application name is cut, and shows it by a tilde. */
-  private static String name(String address, String configHash) {
-    String hash = configHash.substring(0, Math.min(16, configHash.length()));
-    int room = LONGEST_NAME - "pgsteward  ".length() - hash.length();
-    String shown = address.length() <= room ? address : address.substring(0, room - 1) + "~";
-    return "pgsteward " + shown + " " + hash;
   }
 }

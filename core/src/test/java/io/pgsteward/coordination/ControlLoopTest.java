@@ -78,8 +78,8 @@ class ControlLoopTest {
           }
 
           @Override
-          public void leadershipHeldBy(String holder) {
-            told.add("held by " + holder);
+          public void leadershipHeldBy(LeadershipHeldException held) {
+            told.add("held by " + held.holder());
           }
 
           @Override
@@ -292,8 +292,35 @@ class ControlLoopTest {
       assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
       postgres.holder = "10.0.0.9:7432";
       postgres.away = null;
+      assertThat(told.poll(20, TimeUnit.SECONDS)).isEqualTo("recovered");
       assertThat(told.poll(20, TimeUnit.SECONDS)).isEqualTo("held by 10.0.0.9:7432");
-      assertThatThrownBy(() -> sync(A, request(0, 0, 0, 1)))
+      assertSentAway(loop.sync(A, request(0, 0, 0, 1), "127.0.0.1"));
+    }
+
+    @Test
+    void that_took_over_ends_parked_calls_and_members_show_only_there() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 4, 4);
+      CompletableFuture<SyncResponse> parked =
+          loop.sync(A, request(a.epoch(), a.generation(), 4, 4), "127.0.0.1");
+      postgres.holder = "10.0.0.9:7432";
+      postgres.away = new SQLException("gone", "57P05");
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
+      assertThat(parked).as("nobody else leads as far as it knows").isNotDone();
+      postgres.away = null;
+      assertSentAway(parked);
+      InstanceStatus status = loop.status().get(10, TimeUnit.SECONDS);
+      assertThat(status.phase()).isEqualTo(CoordinatorPhase.STANDBY);
+      assertThat(status.leader()).isEqualTo("10.0.0.9:7432");
+      assertThat(status.observationError()).isNull();
+      assertThat(status.epoch()).isZero();
+      assertThat(status.granted()).isZero();
+      assertThat(status.members()).isEmpty();
+      assertThat(status.tenants()).isEmpty();
+    }
+
+    private void assertSentAway(CompletableFuture<SyncResponse> call) {
+      assertThatThrownBy(() -> call.get(20, TimeUnit.SECONDS))
           .cause()
           .isInstanceOfSatisfying(
               SyncRefusedException.class,
@@ -301,6 +328,56 @@ class ControlLoopTest {
                 assertThat(e.reason()).isEqualTo(SyncRefusal.NOT_LEADING);
                 assertThat(e.leader()).isEqualTo("10.0.0.9:7432");
               });
+    }
+
+    @Test
+    void is_stood_by_for_and_replaced_when_the_lead_is_free() throws Exception {
+      postgres.holder = "10.0.0.9:7432";
+      loop.startOrStandBy();
+      assertThat(loop.leads()).isFalse();
+      assertSentAway(loop.sync(A, request(0, 0, 0, 1), "127.0.0.1"));
+      postgres.holder = null;
+      SyncResponse answer = null;
+      while (answer == null) {
+        try {
+          answer = granted(A, 3, 3);
+        } catch (ExecutionException notYet) {
+          assertThat(notYet).hasCauseInstanceOf(SyncRefusedException.class);
+        }
+      }
+      assertThat(answer.epoch()).isEqualTo(11);
+      assertThat(loop.leads()).isTrue();
+      assertThat(told).allMatch("held by 10.0.0.9:7432"::equals);
+    }
+
+    @Test
+    void with_another_configuration_is_not_stood_by_for() {
+      postgres.holder = "10.0.0.9:7432";
+      postgres.otherConfiguration = true;
+      assertThatThrownBy(loop::startOrStandBy).isInstanceOf(LeadershipHeldException.class);
+      assertThat(loop.leads()).isFalse();
+    }
+  }
+
+  @Nested
+  class An_answer_of_PostgreSQL_that_is_taken_in_late {
+
+    /** As after SIGSTOP and SIGCONT: PostgreSQL has ended the session, and another may lead. */
+    @Test
+    void proves_nothing_and_so_raises_nothing() throws Exception {
+      loop.start();
+      SyncResponse a = granted(A, 2, 2);
+      postgres.answersAfterNanos = TimeUnit.SECONDS.toNanos(10);
+      CompletableFuture<SyncResponse> more =
+          loop.sync(A, request(a.epoch(), a.generation(), 2, 4), "127.0.0.1");
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("failed");
+      InstanceStatus status = loop.status().get(10, TimeUnit.SECONDS);
+      assertThat(status.granted()).isEqualTo(2);
+      assertThat(status.observationError()).contains("more than two thirds of the lease");
+      assertThat(more).isNotDone();
+      postgres.answersAfterNanos = 0;
+      assertThat(grant(more.get(20, TimeUnit.SECONDS))).isEqualTo(4);
+      assertThat(told.poll(10, TimeUnit.SECONDS)).isEqualTo("recovered");
     }
   }
 

@@ -138,7 +138,7 @@ class CoordinatorAnswersTest {
 
     @Test
     void are_refused_while_another_leads() {
-      scene.coordinator.follow("10.0.0.9:7432");
+      scene.coordinator.follow("10.0.0.9:7432", "10.0.0.9:7432");
       assertThatThrownBy(() -> scene.member("a").wants(WEB, 1))
           .isInstanceOf(SyncRefusedException.class)
           .hasMessageContaining("10.0.0.9:7432");

@@ -166,7 +166,7 @@ class CoordinatorTermsTest {
     void a_coordinator_that_no_longer_leads_begins_nothing() {
       leads();
       ofALaterTerm("old", 3).sync();
-      scene.coordinator.follow("10.0.0.9:7432");
+      scene.coordinator.follow("10.0.0.9:7432", "10.0.0.9:7432");
       scene.after(SECOND).look();
       assertThat(scene.coordinator.phase()).isEqualTo(CoordinatorPhase.STANDBY);
       assertThat(scene.coordinator.epoch()).isEqualTo(Scene.EPOCH);

@@ -21,6 +21,11 @@ final class FakeLeaderSession implements LeaderSession {
   volatile int maxConnections;
   volatile @Nullable SQLException away;
   volatile @Nullable String holder;
+  volatile boolean otherConfiguration;
+
+  /** How long ago a look that is answered now began. */
+  volatile long answersAfterNanos;
+
   volatile boolean closed;
   volatile long epoch = 11;
   private volatile boolean leading;
@@ -36,7 +41,7 @@ final class FakeLeaderSession implements LeaderSession {
       throw away;
     }
     if (holder != null) {
-      throw new LeadershipHeldException("led by " + holder, holder);
+      throw new LeadershipHeldException("led by " + holder, holder, holder, !otherConfiguration);
     }
     leading = true;
     long given = epoch;
@@ -53,7 +58,11 @@ final class FakeLeaderSession implements LeaderSession {
     }
     looks.incrementAndGet();
     return new Observation(
-        started, new ServerLimits(maxConnections, 0, 0), List.copyOf(backends), 1, true);
+        started - answersAfterNanos,
+        new ServerLimits(maxConnections, 0, 0),
+        List.copyOf(backends),
+        1,
+        true);
   }
 
   @Override

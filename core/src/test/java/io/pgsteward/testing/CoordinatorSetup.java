@@ -26,6 +26,7 @@ public final class CoordinatorSetup {
   private @Nullable String others;
   private String more = "";
   private boolean enforced;
+  private @Nullable TestRole role;
   private Consumer<String> onLine = line -> {};
 
   private CoordinatorSetup(PostgresServer server) {
@@ -87,11 +88,16 @@ public final class CoordinatorSetup {
     return this;
   }
 
-  /** Makes a role for the coordinator, writes its file and starts it. It is not waited for. */
+  /**
+   * Writes a file for the coordinator and starts it. It is not waited for. Each one listens on a
+   * port of its own; all of one setup log in as one role, made for the first.
+   */
   public CoordinatorProcess start() throws SQLException {
-    TestRole role = server.createRoleNamed(server.newName("pgsteward"), "IN ROLE pg_monitor");
-    if (enforced) {
-      setUp(role);
+    if (role == null) {
+      role = server.createRoleNamed(server.newName("pgsteward"), "IN ROLE pg_monitor");
+      if (enforced) {
+        setUp(role);
+      }
     }
     int port = CoordinatorProcess.freePort();
     return CoordinatorProcess.start(write(file(role, port)), port, onLine);

@@ -157,6 +157,34 @@ public final class JvmProcess implements AutoCloseable {
     process.destroy();
   }
 
+  /** Stops it where it is (SIGSTOP). */
+  public void freeze() {
+    signal("STOP");
+  }
+
+  /** Lets it go on (SIGCONT). */
+  public void thaw() {
+    signal("CONT");
+  }
+
+  private void signal(String signal) {
+    try {
+      int code =
+          new ProcessBuilder("kill", "-" + signal, Long.toString(pid()))
+              .inheritIO()
+              .start()
+              .waitFor();
+      if (code != 0) {
+        throw new IllegalStateException(name + " could not be sent SIG" + signal);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted while " + name + " gets SIG" + signal, e);
+    }
+  }
+
   /** Kills it (SIGKILL) and waits until it is gone. */
   public void kill() {
     process.destroyForcibly();

@@ -27,6 +27,10 @@ public final class ConfigLoader {
   private static final Duration MOST_LEASE = Duration.ofMinutes(10);
   private static final Duration LEAST_OBSERVE = Duration.ofMillis(50);
   private static final Duration DEFAULT_OBSERVE = Duration.ofSeconds(1);
+
+  /** What the application name of the leader's session leaves beside the hash. */
+  private static final int LONGEST_ADDRESS = 44;
+
   private static final Duration LEAST_PARK = Duration.ofMillis(50);
 
   private final Map<String, String> environment;
@@ -89,7 +93,8 @@ public final class ConfigLoader {
   }
 
   private static ServerConfig config(Section file, Problems problems, SecretReader secrets) {
-    ListenAddress listen = listen(file);
+    ListenAddress listen = or(address(file, "listen"), ListenAddress.DEFAULT);
+    ListenAddress advertise = advertise(file);
     Duration lease = or(file.duration("lease", LEAST_LEASE, MOST_LEASE), DEFAULT_LEASE);
     Duration park = thirdOfLease(file, "park", LEAST_PARK, lease, lease);
     Duration observe = thirdOfLease(file, "observe", LEAST_OBSERVE, DEFAULT_OBSERVE, lease);
@@ -100,24 +105,40 @@ public final class ConfigLoader {
       loopbackWithoutTokens(file, listen, tokens);
     }
     file.finish();
-    return new ServerConfig(listen, lease, park, observe, instances, tokens);
+    return new ServerConfig(listen, advertise, lease, park, observe, instances, tokens);
   }
 
-  private static Duration or(@Nullable Duration duration, Duration otherwise) {
-    return duration == null ? otherwise : duration;
+  private static <T> T or(@Nullable T given, T otherwise) {
+    return given == null ? otherwise : given;
   }
 
-  private static ListenAddress listen(Section file) {
-    String text = file.text("listen");
+  private static @Nullable ListenAddress address(Section file, String key) {
+    String text = file.text(key);
     if (text == null) {
-      return ListenAddress.DEFAULT;
+      return null;
     }
     try {
       return ListenAddress.parse(text);
     } catch (IllegalArgumentException e) {
-      file.problem("listen", String.valueOf(e.getMessage()));
-      return ListenAddress.DEFAULT;
+      file.problem(key, String.valueOf(e.getMessage()));
+      return null;
     }
+  }
+
+  private static @Nullable ListenAddress advertise(Section file) {
+    ListenAddress address = address(file, "advertise");
+    if (address != null && (address.isWildcard() || address.port() == 0)) {
+      file.problem(
+          "advertise", "must name one machine and a port, since others are sent there: " + address);
+    } else if (address != null && address.toString().length() > LONGEST_ADDRESS) {
+      file.problem(
+          "advertise",
+          "has "
+              + address.toString().length()
+              + " characters, but others learn it through PostgreSQL, which keeps "
+              + LONGEST_ADDRESS);
+    }
+    return address;
   }
 
   /**

@@ -2,11 +2,14 @@ package io.pgsteward.server.config;
 
 import java.time.Duration;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The whole configuration of a coordinator, valid. Immutable.
  *
  * @param listen where members and operators reach it
+ * @param advertise the address that other coordinators and members are told, or null for {@code
+ *     listen}
  * @param lease how long a member is believed alive without being heard
  * @param park how long a call is kept open at most; at most a third of the lease
  * @param observe how often PostgreSQL is looked at
@@ -15,6 +18,7 @@ import java.util.List;
  */
 public record ServerConfig(
     ListenAddress listen,
+    @Nullable ListenAddress advertise,
     Duration lease,
     Duration park,
     Duration observe,

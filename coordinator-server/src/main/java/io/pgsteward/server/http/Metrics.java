@@ -98,6 +98,8 @@ final class Metrics {
     return new Figure<>(name, description, value);
   }
 
+  private static final String STANDBY = "pgsteward.standby";
+
   private final PrometheusMeterRegistry registry =
       new PrometheusMeterRegistry(PrometheusConfig.DEFAULT);
   private final Map<String, MultiGauge> gauges = new LinkedHashMap<>();
@@ -134,8 +136,15 @@ final class Metrics {
       for (InstanceStatus instance : status.instances()) {
         rows.add(row(figure, instance, Tags.of("instance", instance.id())));
       }
-      gauge(figure).register(rows, true);
+      gauge(figure.name(), figure.description()).register(rows, true);
     }
+    gauge(STANDBY, "1 for each instance on which another coordinator leads, or none does yet")
+        .register(
+            status.instances().stream()
+                .filter(instance -> instance.phase() == CoordinatorPhase.STANDBY)
+                .<MultiGauge.Row<?>>map(instance -> MultiGauge.Row.of(leader(instance), 1))
+                .toList(),
+            true);
     for (Figure<TenantStatus> figure : OF_TENANTS) {
       List<MultiGauge.Row<?>> rows = new ArrayList<>();
       for (InstanceStatus instance : status.instances()) {
@@ -144,7 +153,7 @@ final class Metrics {
           rows.add(row(figure, tenant, tags));
         }
       }
-      gauge(figure).register(rows, true);
+      gauge(figure.name(), figure.description()).register(rows, true);
     }
     return registry.scrape();
   }
@@ -153,9 +162,13 @@ final class Metrics {
     return MultiGauge.Row.of(tags, figure.value().applyAsDouble(of));
   }
 
-  private MultiGauge gauge(Figure<?> figure) {
+  private static Tags leader(InstanceStatus instance) {
+    String leader = instance.leader() == null ? "" : instance.leader();
+    return Tags.of("instance", instance.id(), "leader", leader);
+  }
+
+  private MultiGauge gauge(String of, String description) {
     return gauges.computeIfAbsent(
-        figure.name(),
-        name -> MultiGauge.builder(name).description(figure.description()).register(registry));
+        of, name -> MultiGauge.builder(name).description(description).register(registry));
   }
 }

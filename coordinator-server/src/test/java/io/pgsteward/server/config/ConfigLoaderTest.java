@@ -229,6 +229,13 @@ class ConfigLoaderTest {
           mistake("observe: 6s", "observe", "at most a third of the lease, but it is 6s"),
           mistake("observe: 0s", "observe", "must be from 50ms to 10m, but it is 0s"),
           mistake("listen: 7432", "listen", "must be host:port"),
+          mistake("advertise: 7432", "advertise", "must be host:port"),
+          mistake("advertise: 0.0.0.0:7432", "advertise", "must name one machine and a port"),
+          mistake("advertise: coordinator:0", "advertise", "must name one machine and a port"),
+          mistake(
+              "advertise: a-very-long-name.of-a-machine.example.com:7432",
+              "advertise",
+              "has 46 characters, but others learn it through PostgreSQL, which keeps 44"),
           mistake("listen: \"::1:7432\"", "listen", "must be host:port"),
           mistake("listen: localhost:99999", "listen", "a port from 0 to 65535"),
           mistake(
@@ -238,7 +245,7 @@ class ConfigLoaderTest {
           mistake(
               "lisen: 127.0.0.1:1",
               "lisen",
-              "is not a key here; known are instances, lease, listen"),
+              "is not a key here; known are advertise, instances, lease, listen"),
           mistake("tokens: { members: [ tok ] }", "tokens.members[0]", "must be a group of keys"),
           mistake("tokens: { members: [] }", "tokens.members", "is an empty list"),
           mistake("tokens: { members: [ {} ] }", "tokens.members[0].token", "is missing"),

@@ -38,7 +38,7 @@ public final class InMemorySession implements LeaderSession {
   /** From now on another coordinator has the lock. */
   public InMemorySession isHeldBy(String holder) {
     return fails(
-        new LeadershipHeldException("coordinator " + holder + " leads; stop it first", holder));
+        new LeadershipHeldException("coordinator " + holder + " leads", holder, holder, true));
   }
 
   /** Works again. */

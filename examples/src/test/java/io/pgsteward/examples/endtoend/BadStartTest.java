@@ -76,7 +76,7 @@ class BadStartTest {
   }
 
   @Test
-  void a_second_coordinator_says_who_leads() throws Exception {
+  void a_second_coordinator_with_another_configuration_says_who_leads() throws Exception {
     PostgresServer postgres = TestPostgres.shared();
     TestRole role = postgres.createRoleNamed(postgres.newName("steward"), "IN ROLE pg_monitor");
     int port = CoordinatorProcess.freePort();
@@ -84,6 +84,7 @@ class BadStartTest {
     try (CoordinatorProcess first = CoordinatorProcess.start(leaders, port, line -> {})) {
       first.awaitReady();
       Path file = config(postgres, role, role.password(), CoordinatorProcess.freePort());
+      Files.writeString(file, Files.readString(file) + "    margin: 5\n");
       refused(3, file, first.url().substring("http://".length()));
     }
   }
