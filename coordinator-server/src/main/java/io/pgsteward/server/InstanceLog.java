@@ -268,12 +268,13 @@ final class InstanceLog implements ControlLoopListener {
     boolean same = held.hasSameConfiguration();
     // The message of one leader changes with its session.
     String now = same ? held.holder() : String.valueOf(held.getMessage());
+    // Each time: a session that broke in between has left another reason.
+    readiness.failed(same ? "coordinator " + now + " leads, this one stands by" : now);
     if (now.equals(holder)) {
       return;
     }
     holder = now;
     if (same) {
-      readiness.failed("coordinator " + held.holder() + " leads, this one stands by");
       LOG.info(
           "{}: STANDBY: coordinator {} leads and members are {}; this one takes over when the lead"
               + " is free",
@@ -281,7 +282,6 @@ final class InstanceLog implements ControlLoopListener {
           held.holder(),
           held.address() == null ? "refused here" : "sent there");
     } else {
-      readiness.failed(now);
       LOG.error("{}: STANDBY, and will not take over: {}", instance, now);
     }
   }

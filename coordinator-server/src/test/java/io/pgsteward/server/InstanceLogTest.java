@@ -196,6 +196,19 @@ class InstanceLogTest {
   }
 
   @Test
+  void a_standby_whose_session_broke_and_came_back_says_again_who_leads_when_asked() {
+    log.leadershipHeldBy(held("leads (pid 1)", true));
+    log.observationFailed(new SQLException("terminating connection"));
+    assertThat(readiness.reason()).isEqualTo("does not lead: terminating connection");
+    log.observationRecovered();
+    log.leadershipHeldBy(held("leads (pid 1)", true));
+
+    assertThat(readiness.reason())
+        .isEqualTo("does not lead: coordinator 10.0.0.2:7432 leads, this one stands by");
+    assertThat(lines()).filteredOn(line -> line.contains("STANDBY")).hasSize(1);
+  }
+
+  @Test
   void a_leader_with_another_configuration_is_an_error_that_is_told_once() {
     log.leadershipHeldBy(held("leads with hash a", false));
     log.leadershipHeldBy(held("leads with hash a", false));
