@@ -148,6 +148,9 @@ public final class Coordinator {
     raisesPossible = false;
     leader = null;
     leaderAddress = null;
+    if (phase == CoordinatorPhase.STANDBY) {
+      ledger.listensAgain(now);
+    }
     learnsUntilNanos = now + leaseNanos;
     phase = settings.learns() ? CoordinatorPhase.LEARNING : CoordinatorPhase.SERVING;
     ledger.newEpoch();
@@ -312,8 +315,8 @@ public final class Coordinator {
     long expected = Math.max(ledger.opening(), ledger.counted() - managed.size());
     foreign += (int) Math.max(0, unnamed - expected);
     budget = tracker.observed(look.startedNanos(), look.limits(), foreign);
-    ledger.observed(managed, look.startedNanos());
     enforcer.observed(look, managed);
+    ledger.observed(managed, look.startedNanos(), enforcer::bounds);
     lookedNanos = look.startedNanos();
     looked = true;
     lookError = null;
@@ -343,7 +346,7 @@ public final class Coordinator {
     }
     if (phase == CoordinatorPhase.SERVING && budget != null) {
       boolean mayRaise = proven && enforcer.permitsRaises();
-      LimitRoom room = enforcer.room(ledger);
+      LimitRoom room = enforcer.room(ledger, budget.total());
       GrantPlanner.Outcome outcome =
           planner.plan(ledger, budget.total() - ledger.strayCount(), mayRaise, room, now);
       unmet = outcome.unmetGuarantees();

@@ -131,13 +131,28 @@ final class Enforcer {
         : String.join(", ", roles.subList(0, NAMED)) + " and " + (roles.size() - NAMED) + " more";
   }
 
+  /** Whether PostgreSQL is kept from letting managed roles have more than the budget. */
+  private boolean fits(int budget) {
+    return !isOn() || book.counts() <= budget;
+  }
+
+  /** Whether PostgreSQL keeps this role to a limit, so that it counts by itself. */
+  boolean bounds(String role) {
+    return isOn() && book.isLimited(role);
+  }
+
   /**
-   * What the limits in force leave in this round. PostgreSQL keeps a limit whether or not we may
-   * change it, so it bounds grants also while something stands in our way.
+   * What the limits in force leave in this round: nothing while the roles together count more than
+   * the budget, since a silent member is not counted at what its role's limit lets it have.
+   * PostgreSQL keeps a limit whether or not we may change it, so it bounds grants also while
+   * something stands in our way.
    */
-  LimitRoom room(Ledger ledger) {
+  LimitRoom room(Ledger ledger, int budget) {
     if (!looked) {
       return LimitRoom.endless();
+    }
+    if (!fits(budget)) {
+      return LimitRoom.none();
     }
     Map<String, Integer> limits = new HashMap<>();
     book.roles().forEach(role -> limits.put(role.role(), role.limit()));

@@ -164,7 +164,7 @@ final class GrantPlanner {
               (tenant, holding) -> {
                 Account account = accounts.computeIfAbsent(tenant, this::account);
                 if (silent) {
-                  // Its whole grant stays counted and stays where it is (rule S6).
+                  // What it counts stays where it is (rule S6).
                   account.silent += holding.counted();
                 } else {
                   account.seats.add(new Seat(member, holding));

@@ -26,6 +26,11 @@ final class LimitRoom {
     return new LimitRoom(role -> Long.MAX_VALUE, new HashMap<>());
   }
 
+  /** Room for nothing. */
+  static LimitRoom none() {
+    return new LimitRoom(role -> 0, new HashMap<>());
+  }
+
   /**
    * The room of this round.
    *

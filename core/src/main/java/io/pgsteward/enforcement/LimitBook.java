@@ -86,6 +86,12 @@ public final class LimitBook {
     return entry == null ? 0 : entry.limit();
   }
 
+  /** Whether PostgreSQL keeps a role to a limit, and is proven to. */
+  public boolean isLimited(String role) {
+    RoleLimit entry = roles.get(role);
+    return entry != null && entry.counts() != Long.MAX_VALUE;
+  }
+
   /** What all roles count together; {@link Long#MAX_VALUE} while one has no limit. */
   public long counts() {
     long sum = 0;

@@ -38,7 +38,13 @@ final class Evidence {
   }
 
   /** A backend that no member claims, since when it is known, and whether it is surely a stray. */
-  private record Unclaimed(Place place, long firstSeenNanos, boolean settled) {}
+  private record Unclaimed(Place place, long firstSeenNanos, boolean settled) {
+
+    /** Whether each of them has reported twice since it was first seen. */
+    boolean isDisownedBy(Collection<Member> members) {
+      return members.stream().allMatch(m -> m.heardBeforeNanos() - firstSeenNanos > 0);
+    }
+  }
 
   private Map<Integer, Unclaimed> unclaimed = new HashMap<>();
   private Map<Integer, Place> alive = new HashMap<>();
@@ -50,7 +56,7 @@ final class Evidence {
     return strays;
   }
 
-  /** Takes in one look: what the members hold, and what is nobody's. */
+  /** Takes in one look: what the members hold. {@link #countStrays} says what is nobody's. */
   void observe(Collection<Backend> managed, Collection<Member> members, long startedNanos) {
     alive = new HashMap<>();
     for (Backend backend : managed) {
@@ -74,14 +80,54 @@ final class Evidence {
                         place,
                         known.firstSeenNanos,
                         known.settled
-                            || residents.getOrDefault(place, List.of()).stream()
-                                .allMatch(m -> m.heardBeforeNanos() - known.firstSeenNanos > 0)));
+                            || known.isDisownedBy(residents.getOrDefault(place, List.of()))));
           }
         });
     for (Member member : members) {
       member.ownHoldings().forEach((tenant, holding) -> settle(tenant, holding, startedNanos));
     }
-    countStrays(members);
+  }
+
+  /**
+   * What the last look shows of each holding of silent members: backends that it reported, and a
+   * part of those of its role and database that nobody claims, up to what it may hold. Its part is
+   * what the members that are heard have disowned, each by two reports since it was first seen, and
+   * what they have no room for: a connection that one of them has just opened is not the silent
+   * member's.
+   */
+  Map<Holding, Integer> shownOf(Collection<Member> silent, Collection<Member> heard) {
+    Map<Place, Integer> left = leftBy(heard);
+    Map<Holding, Integer> claimed = claimedAlive();
+    Map<Holding, Integer> shown = new HashMap<>();
+    forEachHolding(
+        silent,
+        (tenant, holding) -> {
+          int own = claimed.getOrDefault(holding, 0);
+          int more = Math.min(left.getOrDefault(Place.of(tenant), 0), holding.byGrants() - own);
+          if (more > 0) {
+            left.merge(Place.of(tenant), -more, Integer::sum);
+          }
+          shown.put(holding, own + Math.max(0, more));
+        });
+    return shown;
+  }
+
+  /** Unclaimed backends that can hardly be a heard member's, by place; settled strays left out. */
+  private Map<Place, Integer> leftBy(Collection<Member> heard) {
+    Map<Place, Integer> room = roomAt(heard);
+    Map<Place, List<Member>> residents = byPlace(heard);
+    Map<Place, Integer> left = new HashMap<>();
+    Map<Place, Integer> fresh = new HashMap<>();
+    for (Unclaimed one : unclaimed.values()) {
+      if (!one.settled) {
+        (one.isDisownedBy(residents.getOrDefault(one.place, List.of())) ? left : fresh)
+            .merge(one.place, 1, Integer::sum);
+      }
+    }
+    fresh.forEach(
+        (place, count) ->
+            left.merge(place, Math.max(0, count - room.getOrDefault(place, 0)), Integer::sum));
+    return left;
   }
 
   /**
@@ -132,7 +178,8 @@ final class Evidence {
     holding.observed(startedNanos, lingering);
   }
 
-  private void countStrays(Collection<Member> members) {
+  /** Counts what the last look showed and no member has room for. */
+  void countStrays(Collection<Member> members) {
     Map<Place, Integer> unclaimedAt = new TreeMap<>();
     Map<Place, Integer> settledAt = new TreeMap<>();
     for (Unclaimed one : unclaimed.values()) {
@@ -141,25 +188,36 @@ final class Evidence {
         settledAt.merge(one.place, 1, Integer::sum);
       }
     }
-    Map<Holding, Integer> claimedBy = new HashMap<>();
-    owner.values().forEach(holding -> claimedBy.merge(holding, 1, Integer::sum));
-    Map<Place, Long> room = new HashMap<>();
+    Map<Place, Integer> room = roomAt(members);
+    strays.clear();
+    unclaimedAt.forEach(
+        (place, count) -> {
+          int beyondRoom = count - room.getOrDefault(place, 0);
+          int stray = Math.max(beyondRoom, settledAt.getOrDefault(place, 0));
+          if (stray > 0) {
+            strays.put(place, stray); // at most the backends that PostgreSQL shows
+          }
+        });
+  }
+
+  private Map<Holding, Integer> claimedAlive() {
+    Map<Holding, Integer> claimed = new HashMap<>();
+    owner.values().forEach(holding -> claimed.merge(holding, 1, Integer::sum));
+    return claimed;
+  }
+
+  /** Slots of members that no reported backend fills, by place; never more than an int holds. */
+  private Map<Place, Integer> roomAt(Collection<Member> members) {
+    Map<Holding, Integer> claimed = claimedAlive();
+    Map<Place, Integer> room = new HashMap<>();
     forEachHolding(
         members,
         (tenant, holding) ->
             room.merge(
                 Place.of(tenant),
-                (long) holding.room(claimedBy.getOrDefault(holding, 0)),
-                Long::sum));
-    strays.clear();
-    unclaimedAt.forEach(
-        (place, count) -> {
-          long beyondRoom = count - room.getOrDefault(place, 0L);
-          long stray = Math.max(beyondRoom, settledAt.getOrDefault(place, 0));
-          if (stray > 0) {
-            strays.put(place, (int) stray); // at most the backends that PostgreSQL shows
-          }
-        });
+                holding.room(claimed.getOrDefault(holding, 0)),
+                (a, b) -> (int) Math.min(Integer.MAX_VALUE, (long) a + b)));
+    return room;
   }
 
   /**

@@ -16,6 +16,11 @@ import java.util.Set;
  * the lowered grant says how much is left, and a look at PostgreSQL that began after that report
  * arrived shows no backend beyond it. Between the two the slot belongs to nobody (rule S3).
  *
+ * <p>A silent member proves nothing. Where PostgreSQL keeps its role to a limit, it counts at what
+ * is shown of it ({@link #shrink}, rule S6): whatever else it opens takes a place under that limit,
+ * which counts by itself. What it may hold by its grants alone is kept, and counts again with its
+ * next report, or when the limit is no longer there.
+ *
  * <p>Not thread-safe: owned by a {@link Ledger}.
  */
 public final class Holding {
@@ -26,8 +31,12 @@ public final class Holding {
   /** Proofs kept while a look is under way; more are merged, which only delays a release. */
   private static final int MOST_PROOFS = 8;
 
+  /** {@link #shown} of a member that is heard, or that no role limit bounds. */
+  private static final int NOT_SHRUNK = Integer.MAX_VALUE;
+
   private int grant;
   private int counted;
+  private int shown = NOT_SHRUNK;
   private long loweredGeneration;
   private Report report = Report.NOTHING;
   private final Set<Integer> pids = new HashSet<>();
@@ -49,9 +58,34 @@ public final class Holding {
     return grant;
   }
 
-  /** Slots that it may hold at worst; at least {@link #grant}. */
+  /** Slots that it may hold at worst, beyond which its role's limit counts; at least its grant. */
   public int counted() {
+    return Math.min(counted, shown);
+  }
+
+  /**
+   * Slots that it may hold by its grants alone, whatever its role's limit: at least what counts.
+   */
+  int byGrants() {
     return counted;
+  }
+
+  /**
+   * A silent member whose role is kept to a limit counts at what a look shows of it, until it is
+   * heard again or {@link #unshrink} (rule S6). The caller lowers the grant first.
+   *
+   * @param slots what the look shows of it; above what it may hold by its grants it counts as that
+   */
+  void shrink(int slots) {
+    if (slots < grant) {
+      throw new IllegalArgumentException("granted " + grant + " but shown " + slots);
+    }
+    shown = slots;
+  }
+
+  /** It is heard, or no limit bounds it: it counts at what it may hold by its grants. */
+  void unshrink() {
+    shown = NOT_SHRUNK;
   }
 
   /** Its last accepted report. */
@@ -151,6 +185,7 @@ public final class Holding {
 
   private void accept(Report news, long nowNanos) {
     report = news;
+    unshrink();
     reportedNanos = nowNanos;
     gone = List.of();
     pids.addAll(news.pids());
@@ -211,6 +246,7 @@ public final class Holding {
   void release(long nowNanos) {
     grant = 0;
     counted = 0;
+    unshrink();
     contradicted = false;
     report = Report.NOTHING;
     pids.clear();
@@ -220,12 +256,12 @@ public final class Holding {
 
   /** Whether PostgreSQL and the reports leave room for backends that nobody has reported yet. */
   int room(int claimedAlive) {
-    return Math.max(0, counted - claimedAlive);
+    return Math.max(0, counted() - claimedAlive);
   }
 
   void checkInvariants() {
-    if (grant < 0 || counted < grant) {
-      throw new IllegalStateException("granted " + grant + " but counted " + counted);
+    if (grant < 0 || counted() < grant) {
+      throw new IllegalStateException("granted " + grant + " but counted " + counted());
     }
   }
 }

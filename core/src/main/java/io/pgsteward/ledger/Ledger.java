@@ -1,5 +1,7 @@
 package io.pgsteward.ledger;
 
+import static java.util.stream.Collectors.partitioningBy;
+
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.TenantId;
 import io.pgsteward.postgres.Backend;
@@ -13,6 +15,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -67,6 +70,14 @@ public final class Ledger {
   /** Whether the member has not been heard for longer than a lease. */
   public boolean isSilent(Member member, long nowNanos) {
     return member.isSilent(nowNanos, leaseNanos);
+  }
+
+  /** The coordinator hears members again: the time in which it did not is nobody's silence. */
+  public void listensAgain(long nowNanos) {
+    for (Member member : members.values()) {
+      member.listenedTo(nowNanos);
+      member.ownHoldings().values().forEach(Holding::unshrink);
+    }
   }
 
   /** Sum of all grants. */
@@ -190,14 +201,18 @@ public final class Ledger {
   }
 
   /**
-   * Takes in a look at PostgreSQL: settles what reports said was let go, finds strays, and forgets
-   * silent members of which nothing is left (rule S6).
+   * Takes in a look at PostgreSQL: settles what reports said was let go, shrinks silent members to
+   * what it shows of them where their role is kept to a limit, finds strays, and forgets silent
+   * members of which nothing is left (rule S6).
    *
    * @param managed the client connections of managed roles
    * @param startedNanos when the look began
+   * @param limited whether PostgreSQL keeps a role to a limit that counts by itself
    */
-  public void observed(Collection<Backend> managed, long startedNanos) {
+  public void observed(Collection<Backend> managed, long startedNanos, Predicate<String> limited) {
     evidence.observe(managed, members.values(), startedNanos);
+    shrinkSilent(startedNanos, limited);
+    evidence.countStrays(members.values());
     for (Member member : members.values()) {
       if (evidence.showGone(member, startedNanos)) {
         changed.add(member.id());
@@ -205,6 +220,30 @@ public final class Ledger {
       if (startedNanos - member.forgettableNanos(leaseNanos) > 0) {
         releaseWhatIsGone(member, startedNanos);
       }
+    }
+  }
+
+  private void shrinkSilent(long startedNanos, Predicate<String> limited) {
+    Map<Boolean, List<Member>> bySilence =
+        members.values().stream().collect(partitioningBy(m -> isSilent(m, startedNanos)));
+    List<Member> silent = bySilence.getOrDefault(true, List.of());
+    if (silent.isEmpty()) {
+      return;
+    }
+    Map<Holding, Integer> shown =
+        evidence.shownOf(silent, bySilence.getOrDefault(false, List.of()));
+    for (Member member : silent) {
+      member
+          .ownHoldings()
+          .forEach(
+              (tenant, holding) -> {
+                holding.unshrink();
+                if (limited.test(tenant.role())) {
+                  int slots = shown.getOrDefault(holding, 0);
+                  grant(member, holding, Math.min(holding.grant(), slots), startedNanos);
+                  holding.shrink(slots);
+                }
+              });
     }
   }
 

@@ -23,6 +23,7 @@ public final class Member {
   private long connectTimeoutNanos;
   private long heardNanos;
   private long heardBeforeNanos;
+  private long listenedToNanos;
 
   /**
    * @param seen the generation of this epoch that it names, or -1: it may have been known before
@@ -33,6 +34,7 @@ public final class Member {
     generation = Math.max(1, seen + 1);
     heardNanos = nowNanos;
     heardBeforeNanos = nowNanos;
+    listenedToNanos = nowNanos;
   }
 
   public MemberId id() {
@@ -89,9 +91,13 @@ public final class Member {
     return Collections.unmodifiableMap(refusals);
   }
 
-  /** Whether it has not been heard for longer than a lease. */
+  /** Whether it has not been heard for longer than a lease in which the coordinator listened. */
   public boolean isSilent(long nowNanos, long leaseNanos) {
-    return nowNanos - heardNanos > leaseNanos;
+    return nowNanos - heardNanos > leaseNanos && nowNanos - listenedToNanos > leaseNanos;
+  }
+
+  void listenedTo(long sinceNanos) {
+    listenedToNanos = sinceNanos;
   }
 
   /** From when on a look at PostgreSQL can show that it holds nothing: see rule S6. */

@@ -9,6 +9,8 @@ import io.pgsteward.model.MemberId;
 import io.pgsteward.model.PolicyBook;
 import io.pgsteward.model.TenantId;
 import io.pgsteward.postgres.Backend;
+import io.pgsteward.postgres.LimitRights;
+import io.pgsteward.postgres.LoginRole;
 import io.pgsteward.postgres.Observation;
 import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncRequest;
@@ -21,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A coordinator under virtual time, a PostgreSQL that is a list of backends, and members that do as
@@ -36,11 +39,22 @@ final class Scene {
   final Coordinator coordinator;
   final Map<Integer, Backend> backends = new LinkedHashMap<>();
   final Map<String, Participant> participants = new TreeMap<>();
+  final Map<String, Integer> limits = new TreeMap<>();
   int maxConnections;
+
+  /** Whether changes of limits reach PostgreSQL at once. */
+  boolean setsLimits = true;
+
+  private final boolean enforces;
   private long now = 1_000_000_000L;
   private int nextPid = 100;
 
   Scene(int budget, PolicyBook policies, boolean learns) {
+    this(budget, policies, learns, EnforceMode.OFF);
+  }
+
+  Scene(int budget, PolicyBook policies, boolean learns, EnforceMode enforce) {
+    enforces = enforce != EnforceMode.OFF;
     coordinator =
         new Coordinator(
             new CoordinatorSettings(
@@ -51,7 +65,7 @@ final class Scene {
                 0,
                 policies,
                 learns,
-                EnforceMode.OFF));
+                enforce));
     budget(budget);
     backends.put(OWN_PID, new Backend(OWN_PID, "pgsteward", "postgres", false));
   }
@@ -61,6 +75,17 @@ final class Scene {
     Scene scene = new Scene(budget, policies, false);
     scene.coordinator.lead(EPOCH, scene.now);
     scene.look();
+    return scene;
+  }
+
+  /** The same with role limits; these roles have none yet. */
+  static Scene enforcing(int budget, PolicyBook policies, String... roles) {
+    Scene scene = new Scene(budget, policies, false, EnforceMode.REQUIRED);
+    List.of(roles).forEach(role -> scene.limits.put(role, -1));
+    scene.coordinator.lead(EPOCH, scene.now);
+    for (int i = 0; i < 3; i++) {
+      scene.after(Duration.ofMillis(1)).look();
+    }
     return scene;
   }
 
@@ -103,8 +128,31 @@ final class Scene {
             new ServerLimits(maxConnections, 0, 0),
             new ArrayList<>(backends.values()),
             OWN_PID,
-            true));
-    return decide();
+            true,
+            roles()));
+    decide();
+    if (setsLimits) {
+      setLimits();
+    }
+    return this;
+  }
+
+  private Observation.@Nullable Roles roles() {
+    List<LoginRole> all = new ArrayList<>();
+    limits.forEach((role, limit) -> all.add(new LoginRole(role, false, limit, true)));
+    return enforces ? new Observation.Roles(all, LimitRights.FUNCTION, now) : null;
+  }
+
+  /** PostgreSQL takes over the changes of limits that are due, a moment later. */
+  Map<String, Integer> setLimits() {
+    Map<String, Integer> changes = coordinator.takeLimitChanges();
+    if (!changes.isEmpty()) {
+      limits.putAll(changes);
+      after(Duration.ofNanos(1000));
+      coordinator.limitsSet(changes, now);
+      decide();
+    }
+    return changes;
   }
 
   Scene decide() {

@@ -10,8 +10,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Rules S1 to S3 and S6 in a world of delays, losses, crashes and restarts. {@code -Dworld.seeds=N}
- * explores more seeds, {@code -Dworld.seed=S} replays one.
+ * Rules S1 to S4, S6 and S8 in a world of delays, losses, crashes, partitions and restarts. {@code
+ * -Dworld.seeds=N} explores more seeds, {@code -Dworld.seed=S} replays one.
  */
 class WorldTest {
 
@@ -69,6 +69,8 @@ class WorldTest {
         world.restartOnABackup();
         world.run(Duration.ofSeconds(4));
       }
+      case 7, 8 ->
+          world.cut(world.participants.get(world.random.nextInt(world.participants.size())));
       default -> {}
     }
   }
