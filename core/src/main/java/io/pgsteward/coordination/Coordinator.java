@@ -52,11 +52,12 @@ import org.jspecify.annotations.Nullable;
  * when it is negative, because the budget shrank or fallback slots passed it, nothing is raised
  * until holdings fit again.
  *
- * <p><b>Phases.</b> STANDBY until {@link #lead}: requests are refused. LEARNING for one lease after
- * it: members keep what they go by and nothing is granted, since members of an earlier term may not
- * have been heard (rule S8). SERVING afterwards. A lost session does not change the phase: without
- * looks nothing is raised, and members keep their grants. A new term starts LEARNING again, with
- * the ledger kept: it is more than what a restarted process would know.
+ * <p><b>Phases.</b> STANDBY until {@link #lead}: requests are refused. LEARNING after it: members
+ * keep what they go by and nothing is granted, since members of an earlier term may not have been
+ * heard (rule S8). It ends after one lease, or sooner when role limits bound whoever was not heard
+ * and a look shows connections only of members that were. SERVING afterwards. A lost session does
+ * not change the phase: without looks nothing is raised, and members keep their grants. A new term
+ * starts LEARNING again, with the ledger kept: it is more than what a restarted process would know.
  *
  * <p><b>Terms.</b> Members ignore answers of an earlier term than the one they go by, so each term
  * is later than all before. PostgreSQL's transaction ids see to that while the server is the same
@@ -93,6 +94,7 @@ public final class Coordinator {
   private long namedNanos;
   private boolean namedIsOver;
   private long learnsUntilNanos;
+  private boolean learned;
   private @Nullable Budget budget;
   private long lookedNanos;
   private boolean looked;
@@ -152,6 +154,7 @@ public final class Coordinator {
       ledger.listensAgain(now);
     }
     learnsUntilNanos = now + leaseNanos;
+    learned = false;
     phase = settings.learns() ? CoordinatorPhase.LEARNING : CoordinatorPhase.SERVING;
     ledger.newEpoch();
     raisable = false;
@@ -317,6 +320,9 @@ public final class Coordinator {
     budget = tracker.observed(look.startedNanos(), look.limits(), foreign);
     enforcer.observed(look, managed);
     ledger.observed(managed, look.startedNanos(), enforcer::bounds);
+    learned =
+        enforcer.boundsAll(budget.total(), look.startedNanos())
+            && ledger.hasHeardEverybody(look.startedNanos());
     lookedNanos = look.startedNanos();
     looked = true;
     lookError = null;
@@ -340,7 +346,7 @@ public final class Coordinator {
     if (namedIsOver) {
       lead(namedEpoch, now);
     }
-    if (phase == CoordinatorPhase.LEARNING && now - learnsUntilNanos >= 0) {
+    if (phase == CoordinatorPhase.LEARNING && (learned || now - learnsUntilNanos >= 0)) {
       phase = CoordinatorPhase.SERVING;
       ledger.announce();
     }

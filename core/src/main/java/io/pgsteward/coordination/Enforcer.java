@@ -136,6 +136,16 @@ final class Enforcer {
     return !isOn() || book.counts() <= budget;
   }
 
+  /**
+   * Whether limits keep all managed roles together to the budget, also those members of which the
+   * last look showed nothing.
+   *
+   * @param startedNanos when that look began
+   */
+  boolean boundsAll(int budget, long startedNanos) {
+    return isOn() && book.counts() <= budget && book.isProvenBy(startedNanos);
+  }
+
   /** Whether PostgreSQL keeps this role to a limit, so that it counts by itself. */
   boolean bounds(String role) {
     return isOn() && book.isLimited(role);

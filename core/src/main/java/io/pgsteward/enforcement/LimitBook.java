@@ -105,6 +105,14 @@ public final class LimitBook {
     return sum;
   }
 
+  /**
+   * Whether a look that began then shows all that was let in before the limits that roles have now:
+   * none was found or changed only since.
+   */
+  public boolean isProvenBy(long startedNanos) {
+    return roles.values().stream().allMatch(role -> role.isProvenBy(startedNanos));
+  }
+
   /** Whether a lowering waits for its proof. */
   public boolean awaitsProof() {
     return roles.values().stream().anyMatch(RoleLimit::awaitsProof);

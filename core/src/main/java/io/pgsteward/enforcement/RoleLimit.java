@@ -47,6 +47,11 @@ public final class RoleLimit {
     return isUnlimited() ? Long.MAX_VALUE : Math.max(former, Math.max(limit, seen));
   }
 
+  /** Whether a look that began then shows all that was let in under other limits than this one. */
+  boolean isProvenBy(long startedNanos) {
+    return former == limit && startedNanos - provenAfterNanos > 0;
+  }
+
   /** Whether a lowering waits for a look that began after it was committed. */
   public boolean awaitsProof() {
     return former != limit;

@@ -46,6 +46,7 @@ final class Evidence {
     }
   }
 
+  private int managed;
   private Map<Integer, Unclaimed> unclaimed = new HashMap<>();
   private Map<Integer, Place> alive = new HashMap<>();
   private Map<Integer, Holding> owner = new HashMap<>();
@@ -57,9 +58,10 @@ final class Evidence {
   }
 
   /** Takes in one look: what the members hold. {@link #countStrays} says what is nobody's. */
-  void observe(Collection<Backend> managed, Collection<Member> members, long startedNanos) {
+  void observe(Collection<Backend> backends, Collection<Member> members, long startedNanos) {
+    managed = backends.size();
     alive = new HashMap<>();
-    for (Backend backend : managed) {
+    for (Backend backend : backends) {
       if (backend.role() != null && backend.database() != null) {
         alive.put(backend.pid(), new Place(backend.role(), backend.database()));
       }
@@ -218,6 +220,11 @@ final class Evidence {
                 holding.room(claimed.getOrDefault(holding, 0)),
                 (a, b) -> (int) Math.min(Integer.MAX_VALUE, (long) a + b)));
     return room;
+  }
+
+  /** Whether each backend that the last look showed is one that a member reported. */
+  boolean allClaimed() {
+    return owner.size() == managed;
   }
 
   /**

@@ -247,6 +247,24 @@ public final class Ledger {
     }
   }
 
+  /**
+   * Whether every member of which there is evidence has reported naming this epoch (rule S8), as
+   * far as the last look can tell: each backend that it showed is one that a member reported, and
+   * each member has named the epoch before it, or is silent and holds nothing.
+   *
+   * @param startedNanos when that look began
+   */
+  public boolean hasHeardEverybody(long startedNanos) {
+    return evidence.allClaimed()
+        && members.values().stream()
+            .allMatch(
+                member ->
+                    member.namedEpochBefore(startedNanos)
+                        || (isSilent(member, startedNanos)
+                            && member.holdings().values().stream()
+                                .allMatch(holding -> holding.counted() == 0)));
+  }
+
   private void releaseWhatIsGone(Member member, long startedNanos) {
     member
         .ownHoldings()

@@ -24,6 +24,8 @@ public final class Member {
   private long heardNanos;
   private long heardBeforeNanos;
   private long listenedToNanos;
+  private boolean namedEpoch;
+  private long namedEpochNanos;
 
   /**
    * @param seen the generation of this epoch that it names, or -1: it may have been known before
@@ -119,6 +121,12 @@ public final class Member {
 
   void newEpoch() {
     generation++;
+    namedEpoch = false;
+  }
+
+  /** Whether it had reported naming this epoch before that moment. */
+  boolean namedEpochBefore(long nanos) {
+    return namedEpoch && namedEpochNanos - nanos < 0;
   }
 
   void heard(Snapshot snapshot, long nowNanos) {
@@ -130,5 +138,9 @@ public final class Member {
     connectTimeoutNanos = snapshot.connectTimeoutNanos();
     heardBeforeNanos = heardNanos;
     heardNanos = nowNanos;
+    if (snapshot.generation() >= 0 && !namedEpoch) {
+      namedEpoch = true;
+      namedEpochNanos = nowNanos;
+    }
   }
 }

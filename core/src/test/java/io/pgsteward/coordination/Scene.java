@@ -36,7 +36,7 @@ final class Scene {
   static final Duration LEASE = Duration.ofSeconds(15);
   static final Duration CONNECT_TIMEOUT = Duration.ofSeconds(10);
 
-  final Coordinator coordinator;
+  Coordinator coordinator;
   final Map<Integer, Backend> backends = new LinkedHashMap<>();
   final Map<String, Participant> participants = new TreeMap<>();
   final Map<String, Integer> limits = new TreeMap<>();
@@ -45,7 +45,8 @@ final class Scene {
   /** Whether changes of limits reach PostgreSQL at once. */
   boolean setsLimits = true;
 
-  private final boolean enforces;
+  private final PolicyBook policies;
+  private final EnforceMode enforce;
   private long now = 1_000_000_000L;
   private int nextPid = 100;
 
@@ -54,20 +55,31 @@ final class Scene {
   }
 
   Scene(int budget, PolicyBook policies, boolean learns, EnforceMode enforce) {
-    enforces = enforce != EnforceMode.OFF;
-    coordinator =
-        new Coordinator(
-            new CoordinatorSettings(
-                new InstanceId("main"),
-                LEASE,
-                Duration.ofSeconds(5),
-                Duration.ofSeconds(1),
-                0,
-                policies,
-                learns,
-                enforce));
+    this.policies = policies;
+    this.enforce = enforce;
+    coordinator = coordinator(learns);
     budget(budget);
     backends.put(OWN_PID, new Backend(OWN_PID, "pgsteward", "postgres", false));
+  }
+
+  private Coordinator coordinator(boolean learns) {
+    return new Coordinator(
+        new CoordinatorSettings(
+            new InstanceId("main"),
+            LEASE,
+            Duration.ofSeconds(5),
+            Duration.ofSeconds(1),
+            0,
+            policies,
+            learns,
+            enforce));
+  }
+
+  /** Another process coordinates from now on, which knows nothing of the one before. */
+  void restart() {
+    long epoch = coordinator.epoch() + 1;
+    coordinator = coordinator(true);
+    coordinator.lead(epoch, now);
   }
 
   /** Leads, has looked, and grants at once. */
@@ -140,7 +152,9 @@ final class Scene {
   private Observation.@Nullable Roles roles() {
     List<LoginRole> all = new ArrayList<>();
     limits.forEach((role, limit) -> all.add(new LoginRole(role, false, limit, true)));
-    return enforces ? new Observation.Roles(all, LimitRights.FUNCTION, now) : null;
+    return enforce != EnforceMode.OFF
+        ? new Observation.Roles(all, LimitRights.FUNCTION, now)
+        : null;
   }
 
   /** PostgreSQL takes over the changes of limits that are due, a moment later. */

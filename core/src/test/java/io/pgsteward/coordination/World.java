@@ -1,17 +1,13 @@
 package io.pgsteward.coordination;
 
-import io.pgsteward.budget.Budget;
 import io.pgsteward.budget.ServerLimits;
 import io.pgsteward.enforcement.EnforceMode;
-import io.pgsteward.ledger.Holding;
-import io.pgsteward.ledger.Member;
 import io.pgsteward.model.InstanceId;
 import io.pgsteward.model.MemberId;
 import io.pgsteward.model.PolicyBook;
 import io.pgsteward.model.TenantId;
 import io.pgsteward.postgres.Backend;
 import io.pgsteward.postgres.Observation;
-import io.pgsteward.protocol.CoordinatorPhase;
 import io.pgsteward.protocol.MemberPhase;
 import io.pgsteward.protocol.SyncRequest;
 import io.pgsteward.protocol.SyncResponse;
@@ -29,9 +25,8 @@ import java.util.Random;
 
 /**
  * A small world under virtual time: the real coordinator, members that keep rule S2 and no fallback
- * slots, a network that delays, loses and reorders, a PostgreSQL whose backends linger. After every
- * event it checks that no member holds more than the ledger counts for it, and that the ledger
- * never counts more than the budget except by the budget's own shrinking.
+ * slots, a network that delays, loses, reorders and is cut, a PostgreSQL whose backends linger.
+ * {@link WorldChecks} tells what must hold after every event.
  */
 final class World {
 
@@ -62,8 +57,7 @@ final class World {
   private final List<TenantId> tenants;
   private final boolean enforces;
   private final WorldRoles roles;
-  private long countedBefore;
-  private Map<MemberId, Integer> grantsBefore = new HashMap<>();
+  private final WorldChecks checks;
   private int served;
 
   World(long seed, PolicyBook policies, List<TenantId> tenants, boolean enforces) {
@@ -72,6 +66,7 @@ final class World {
     this.tenants = tenants;
     this.enforces = enforces;
     this.roles = new WorldRoles(tenants.stream().map(TenantId::role).toList());
+    this.checks = new WorldChecks(tenants, enforces ? roles : null);
     this.coordinator = lead(false);
     for (int i = 0; i < 5; i++) {
       join();
@@ -93,7 +88,7 @@ final class World {
       Event event = events.poll();
       now = event.at;
       event.action.run();
-      check();
+      checks.check(coordinator, participants, backends.size(), now);
     }
   }
 
@@ -140,13 +135,18 @@ final class World {
       // Who is not heard while it learns is outside without role limits (rule S8).
       participants.forEach(one -> one.cutUntil = now);
     }
-    countedBefore = 0;
+    checks.restarted();
   }
 
   /** The server came back from a backup, so its transaction ids are lower. */
   void restartOnABackup() {
     epoch = Math.max(1, epoch - between(1, 20));
     restart();
+  }
+
+  /** After a restart nobody is cut off in this time. */
+  Duration untilHeard() {
+    return Duration.ofMillis(enforces ? between(0, 4_000) : 4_000);
   }
 
   private void control() {
@@ -352,7 +352,8 @@ final class World {
       }
     }
 
-    private int count(TenantId tenant) {
+    /** Its connections of the tenant: opening, open and closing. */
+    int count(TenantId tenant) {
       return (int) connections.stream().filter(c -> c.tenant.equals(tenant)).count();
     }
 
@@ -412,6 +413,7 @@ final class World {
     }
 
     void sync() {
+      loseLapsedGrants();
       SyncRequest request = request();
       sentAt.put(request.sequence(), now);
       if (now - cutUntil >= 0 && random.nextInt(30) != 0) {
@@ -471,57 +473,6 @@ final class World {
       if (news) {
         sync();
       }
-    }
-  }
-
-  // ---- what must hold after every event
-
-  private void check() {
-    Budget budget = coordinator.budget();
-    int most = budget == null ? 0 : budget.total();
-    if (enforces) {
-      roles.check(now, most, backends.size());
-    }
-    coordinator.checkInvariants();
-    if (coordinator.phase() == CoordinatorPhase.LEARNING) {
-      countedBefore = coordinator.ledger().counted();
-      grantsBefore = new HashMap<>();
-      return;
-    }
-    for (Participant one : participants) {
-      Member known = coordinator.ledger().member(one.id);
-      if (enforces && (known == null || coordinator.ledger().isSilent(known, now))) {
-        continue; // only its role's limit bounds it (rule S6)
-      }
-      for (TenantId tenant : tenants) {
-        Holding holding = known == null ? null : known.holdings().get(tenant);
-        int counted = holding == null ? 0 : holding.counted();
-        if (one.count(tenant) > counted) {
-          throw new AssertionError(
-              one.id + " holds " + one.count(tenant) + " of " + tenant + ", counted " + counted);
-        }
-      }
-    }
-    long counted = coordinator.ledger().counted();
-    if (!enforces && counted > most && counted > countedBefore) {
-      throw new AssertionError("counted " + counted + " of a budget of " + most);
-    }
-    countedBefore = counted;
-    checkRaises(counted, most);
-  }
-
-  /** Nothing rises while more is counted than there is, also when a silent member returns. */
-  private void checkRaises(long counted, int most) {
-    Map<MemberId, Integer> before = grantsBefore;
-    grantsBefore = new HashMap<>();
-    int raised = 0;
-    for (Member member : coordinator.ledger().members()) {
-      int granted = member.holdings().values().stream().mapToInt(Holding::grant).sum();
-      grantsBefore.put(member.id(), granted);
-      raised += granted - before.getOrDefault(member.id(), granted);
-    }
-    if (counted > most && raised > 0) {
-      throw new AssertionError("raised " + raised + ", counted " + counted + " of " + most);
     }
   }
 }

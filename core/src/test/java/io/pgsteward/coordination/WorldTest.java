@@ -58,7 +58,7 @@ class WorldTest {
       case 3 -> world.maxConnections = 8 + world.random.nextInt(14);
       case 4 -> {
         world.restart();
-        world.run(Duration.ofSeconds(4));
+        world.run(world.untilHeard());
       }
       case 5 -> {
         if (world.participants.size() > 2) {
@@ -67,7 +67,7 @@ class WorldTest {
       }
       case 6 -> {
         world.restartOnABackup();
-        world.run(Duration.ofSeconds(4));
+        world.run(world.untilHeard());
       }
       case 7, 8 ->
           world.cut(world.participants.get(world.random.nextInt(world.participants.size())));
