@@ -257,10 +257,10 @@ public final class PgStewardConfig {
 
     /**
      * Time after which PostgreSQL ends a connection whose client's host has vanished (lost power or
-     * network) without a word, so that its slot can be used again; at least 10 s. Sets the server's
-     * keepalive of the connection, its user timeout and {@code client_connection_check_interval},
-     * unless {@code options} names them. Zero: as the server is set, which is often hours. Default,
-     * and null: 1 minute.
+     * network) without a word, so that its slot can be used again; from 10 s to 12 hours. Sets the
+     * server's keepalive of the connection, its user timeout and {@code
+     * client_connection_check_interval}, where they are longer or not set. Zero: as the server is
+     * set, which is often hours. Default, and null: 1 minute.
      */
     public Builder vanishedClientTimeout(@Nullable Duration silence) {
       return with(Setting.VANISHED_CLIENT_TIMEOUT, silence);

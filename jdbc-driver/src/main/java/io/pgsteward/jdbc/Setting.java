@@ -104,6 +104,10 @@ enum Setting {
   }
 
   private static final Pattern DURATION_TEXT = Pattern.compile("(\\d{1,12})\\s*(ms|s|m|h)?");
+
+  /** Half of it is about the longest idle time that Linux takes for a keepalive. */
+  private static final Duration LONGEST_SILENCE = Duration.ofHours(12);
+
   private static final Duration LONGEST = Duration.ofDays(36_500);
   private static final Map<String, Integer> ISOLATIONS =
       Map.of(
@@ -235,8 +239,11 @@ enum Setting {
       case CONNECTION_TIMEOUT -> atLeast((Duration) value, Duration.ofMillis(1), true);
       case VALIDATION_TIMEOUT -> atLeast((Duration) value, Duration.ofMillis(250), false);
       case MAX_LIFETIME, KEEPALIVE_TIME -> atLeast((Duration) value, Duration.ofSeconds(30), true);
-      case IDLE_TIMEOUT, VANISHED_CLIENT_TIMEOUT ->
-          atLeast((Duration) value, Duration.ofSeconds(10), true);
+      case IDLE_TIMEOUT -> atLeast((Duration) value, Duration.ofSeconds(10), true);
+      case VANISHED_CLIENT_TIMEOUT ->
+          ((Duration) value).compareTo(LONGEST_SILENCE) <= 0
+              ? atLeast((Duration) value, Duration.ofSeconds(10), true)
+              : parameter + " is at most 12h, but it was " + ((Duration) value).toSeconds() + " s";
       case LEAK_DETECTION_THRESHOLD -> atLeast((Duration) value, Duration.ofSeconds(2), true);
       case AUTO_COMMIT, TRANSACTION_ISOLATION -> null;
       case COORDINATOR_TOKEN ->

@@ -19,13 +19,34 @@ final class SlotOpener {
 
   private static final Logger LOG = LoggerFactory.getLogger(SlotOpener.class);
 
+  private static final String INVALID_PARAMETER_VALUE = "22023";
+
   /** Probes that a vanished client's host may leave unanswered. */
   private static final int PROBES = 3;
 
-  private static final String INVALID_PARAMETER_VALUE = "22023";
+  /**
+   * A backend whose client's host has vanished holds its slot until the server's TCP gives up,
+   * after two hours as a rule. Idle for half of the time, then probed; and what was sent is waited
+   * for no longer than the whole time. A shorter time that the server, the role or the
+   * application's {@code options} set is left alone, and so is what this server does not have.
+   */
+  private static final String KEEPALIVE =
+      """
+      SELECT pg_catalog.set_config(w.name, w.value::text, false)
+        FROM (VALUES ('tcp_keepalives_idle', %d), ('tcp_keepalives_interval', %d),
+                     ('tcp_keepalives_count', %d), ('tcp_user_timeout', %d)) AS w (name, value)
+       WHERE CASE w.name
+             WHEN 'tcp_user_timeout' THEN pg_catalog.current_setting(w.name, true) = '0'
+             ELSE pg_catalog.current_setting(w.name, true)::int > w.value END
+      """;
 
-  /** The first release with {@code client_connection_check_interval}. */
-  private static final int CHECKS_CLIENTS_SINCE = 14;
+  /** By this a running statement ends, too. Not on every platform: 22023 then. */
+  private static final String CHECK =
+      """
+      SELECT pg_catalog.set_config(w.name, w.value::text, false)
+        FROM (VALUES ('client_connection_check_interval', %d)) AS w (name, value)
+       WHERE pg_catalog.current_setting(w.name, true) = '0'
+      """;
 
   private final TenantPoolSettings settings;
   private final Ticker ticker;
@@ -33,13 +54,25 @@ final class SlotOpener {
   private final Properties properties;
   private final int hosts;
 
-  /** In milliseconds; 0: the server is not asked to look whether its client is there. */
-  private volatile long checkInterval;
+  /** Null: the server is left as it is set. */
+  private final @Nullable String keepalive;
+
+  private final String check;
+
+  /** Whether the server can look during a statement whether its client is there. */
+  private volatile boolean checks = true;
 
   SlotOpener(TenantPoolSettings settings, Ticker ticker) {
     this.settings = settings;
     this.ticker = ticker;
-    this.checkInterval = settings.vanishedClientTimeout().toMillis() / (2 * PROBES);
+    long millis = settings.vanishedClientTimeout().toMillis();
+    long seconds = Math.max(1, TimeUnit.MILLISECONDS.toSeconds(millis));
+    this.keepalive =
+        millis == 0
+            ? null
+            : KEEPALIVE.formatted(
+                Math.max(1, seconds / 2), Math.max(1, seconds / (2 * PROBES)), PROBES, millis);
+    this.check = CHECK.formatted(millis / (2 * PROBES));
     Properties given = settings.properties();
     boolean postgres = settings.driver() instanceof Driver;
     Properties parsed = postgres ? Driver.parseURL(settings.url(), given) : null;
@@ -77,7 +110,6 @@ final class SlotOpener {
     }
     users.setProperty("socketFactory", LingeringSocketFactory.class.getName());
     users.putIfAbsent("tcpKeepAlive", "true");
-    askForKeepalive(users);
     // With a login timeout pgjdbc connects on a thread of its own, which nobody can end. Ours is
     // the shorter of the two, kept by the socket.
     users.setProperty("loginTimeout", "0");
@@ -85,36 +117,6 @@ final class SlotOpener {
       users.setProperty("ApplicationName", settings.applicationName());
     }
     return users;
-  }
-
-  /**
-   * A backend whose client's host has vanished holds its slot until the server's TCP gives up,
-   * after two hours as a rule. Idle for half of the time, then probed {@value #PROBES} times; and
-   * what was sent is waited for no longer than the whole time. These settings travel with the login
-   * and cost nothing. What the application's own {@code options} name is left alone.
-   */
-  private void askForKeepalive(Properties users) {
-    long millis = settings.vanishedClientTimeout().toMillis();
-    String given = users.getProperty("options", "");
-    if (given.contains("client_connection_check_interval")) {
-      checkInterval = 0;
-    }
-    if (millis == 0) {
-      return;
-    }
-    StringBuilder options = new StringBuilder(given);
-    long seconds = Math.max(1, TimeUnit.MILLISECONDS.toSeconds(millis));
-    option(options, "tcp_keepalives_idle", Math.max(1, seconds / 2));
-    option(options, "tcp_keepalives_interval", Math.max(1, seconds / (2 * PROBES)));
-    option(options, "tcp_keepalives_count", PROBES);
-    option(options, "tcp_user_timeout", millis);
-    users.setProperty("options", options.toString().strip());
-  }
-
-  private static void option(StringBuilder options, String name, long value) {
-    if (options.indexOf(name) < 0) {
-      options.append(" -c ").append(name).append('=').append(value);
-    }
   }
 
   /**
@@ -151,29 +153,27 @@ final class SlotOpener {
     return raw;
   }
 
-  /**
-   * Has PostgreSQL end a running statement, too, when its client is gone. Not part of the login: a
-   * server on a platform that cannot do it would refuse that.
-   */
   private void haveClientChecked(Connection raw) throws SQLException {
-    long interval = checkInterval;
-    if (interval == 0
-        || !(raw instanceof PGConnection)
-        || raw.getMetaData().getDatabaseMajorVersion() < CHECKS_CLIENTS_SINCE) {
+    if (keepalive == null || !(raw instanceof PGConnection)) {
+      return;
+    }
+    if (!checks) {
+      execute(raw, keepalive);
       return;
     }
     try {
-      execute(raw, "SET client_connection_check_interval = " + interval);
+      execute(raw, keepalive + ";" + check); // one round trip
     } catch (SQLException e) {
       if (!INVALID_PARAMETER_VALUE.equals(e.getSQLState())) {
         throw e;
       }
-      checkInterval = 0;
+      checks = false;
       LOG.info(
           "PgSteward: {}: this server does not notice during a statement that its client is gone:"
               + " {}",
           settings.tenant(),
           e.getMessage());
+      execute(raw, keepalive);
     }
   }
 

@@ -5,8 +5,9 @@ import java.time.Duration;
 /**
  * How long one call may take. Immutable.
  *
- * @param read from the request to its answer: the park time and a third of the lease, so that a
- *     coordinator that answers in time is heard, and a silent one is given up before the lease ends
+ * @param read from the request to its answer: a third of the lease, and the park time if it may be
+ *     parked, so that a coordinator that answers in time is heard, and a silent one is given up
+ *     before the lease ends
  * @param connect to reach the coordinator: at most a third of the lease
  */
 record CallTimeouts(Duration read, Duration connect) {
@@ -14,6 +15,7 @@ record CallTimeouts(Duration read, Duration connect) {
   private static final long LONGEST_CONNECT_NANOS = Duration.ofSeconds(2).toNanos();
 
   /**
+   * @param parkNanos the longest parking; 0 for a report that is answered at once
    * @param leftNanos what is left in all; {@link Long#MAX_VALUE} for no bound
    */
   static CallTimeouts of(long leaseNanos, long parkNanos, long leftNanos) {

@@ -315,10 +315,10 @@ final class CoordinatorSession {
     CallTimeouts timeouts;
     lock.lock();
     try {
-      boolean renews = book.mustBeRenewed(clock.now());
+      boolean renews = book.needsAnswer(clock.now());
       request = reports.next(book, figures, connectTimeoutMillis, leaving, renews);
       long left = leaving ? leaveBy - System.nanoTime() : Long.MAX_VALUE;
-      timeouts = CallTimeouts.of(book.leaseNanos(), parkNanos, left);
+      timeouts = CallTimeouts.of(book.leaseNanos(), renews ? 0 : parkNanos, left);
     } finally {
       lock.unlock();
     }

@@ -168,11 +168,12 @@ final class GrantBook {
   }
 
   /**
-   * Whether the next report must be answered at once. Calls that are given up for newer figures
-   * bring no answer, and without one the lease ends though both sides are well.
+   * Whether the next report must be answered at once: without a lease in force, or when half of it
+   * has passed. Calls that are given up for newer figures bring no answer. Without one the lease
+   * ends though both sides are well, and a coordinator that is silent is never found out.
    */
-  boolean mustBeRenewed(Moment now) {
-    return phase == MemberPhase.GRANTED && lease.leftNanos(now) < lease.nanos() / 2;
+  boolean needsAnswer(Moment now) {
+    return phase != MemberPhase.GRANTED || lease.leftNanos(now) < lease.nanos() / 2;
   }
 
   /**

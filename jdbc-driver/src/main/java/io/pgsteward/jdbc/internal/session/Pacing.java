@@ -14,7 +14,8 @@ import java.util.function.DoubleSupplier;
  *       keep every answer away.
  *   <li>Other news (demand fell, process ids became known) end a call at most every {@value
  *       #PUSH_MILLIS} ms.
- *   <li>A call that renews the lease is not given up for news: it is answered at once.
+ *   <li>A call that asks for an answer is not given up for news: it is answered at once, or shows
+ *       that the coordinator is silent.
  *   <li>Answers that come at once and bring nothing new are a fault of the other side; after a few
  *       of them there is a growing, bounded and jittered pause.
  * </ul>

@@ -42,16 +42,17 @@ class VanishedClientTest extends PoolOnPostgres {
   }
 
   @Test
-  void what_the_applications_options_name_is_left_alone() throws SQLException {
+  void a_shorter_time_from_elsewhere_is_left_alone() throws SQLException {
     Properties own = credentials();
     own.setProperty(
         "options",
-        "-c tcp_keepalives_idle=77 -c client_connection_check_interval=5000 -c work_mem=5MB");
+        "-c TCP_KEEPALIVES_IDLE=7 -c tcp_keepalives_interval=700"
+            + " -c client_connection_check_interval=5000 -c work_mem=5MB -c search_path=a\\");
     TenantPoolSettings.Builder settings =
         TenantPoolSettings.builder("web@shop", postgres.url("postgres"), own)
             .initialLimit(1)
             .vanishedClientTimeout(Duration.ofMinutes(1));
-    assertThat(shown(settings, "tcp_keepalives_idle")).isEqualTo("77");
+    assertThat(shown(settings, "tcp_keepalives_idle")).isEqualTo("7");
     assertThat(shown(settings, "client_connection_check_interval")).isEqualTo("5000");
     assertThat(shown(settings, "work_mem")).isEqualTo("5120");
     assertThat(shown(settings, "tcp_keepalives_interval")).isEqualTo("10");

@@ -88,7 +88,7 @@ class CoordinatorSessionTest {
       Call first = coordinator.next();
       assertThat(first.request().epoch()).isZero();
       assertThat(first.request().connectTimeoutMillis()).isEqualTo(10_000);
-      assertThat(first.readTimeout()).isEqualTo(Duration.ofSeconds(10));
+      assertThat(first.readTimeout()).isEqualTo(Duration.ofSeconds(5));
       assertThat(web(first).grant()).as("nothing is opened before the first answer").isZero();
       assertThat(web(first).demand()).isEqualTo(3);
     }

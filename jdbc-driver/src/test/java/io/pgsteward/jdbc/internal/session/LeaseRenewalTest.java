@@ -71,6 +71,36 @@ class LeaseRenewalTest {
   }
 
   @Test
+  void a_silent_coordinator_is_found_out_however_much_news_there_is() throws Exception {
+    session.register(FakeTenants.WEB, 0, 100, Duration.ofSeconds(10));
+    session.start();
+    Call joining = coordinator.next();
+    assertFoundOut(joining);
+    joining.serve(1, 1, Map.of("web@shop", 4));
+    Call parked = coordinator.next();
+    pass(16); // the lease ends, and the limits with it
+    session.urgent();
+    Call alone = coordinator.next();
+    assertThat(parked.isCancelled()).isTrue();
+    assertThat(alone.request().phase()).isEqualTo(MemberPhase.FALLBACK);
+    assertFoundOut(alone);
+  }
+
+  /** It waits a third of the lease for its answer, and news do not end it before. */
+  private void assertFoundOut(Call call) throws Exception {
+    assertThat(call.request().renews()).isTrue();
+    assertThat(call.readTimeout()).isEqualTo(Duration.ofSeconds(5));
+    for (int i = 0; i < 4; i++) {
+      pass(1);
+      session.urgent();
+      pools.figures = FakeTenants.figures(i, 0);
+      TimeUnit.MILLISECONDS.sleep(20); // the watch has its chance
+    }
+    assertThat(call.isCancelled()).isFalse();
+    assertThat(coordinator.waitingCalls()).isZero();
+  }
+
+  @Test
   void news_without_end_do_not_end_the_lease() throws Exception {
     Call parked = granted();
     for (int second = 0; second < 60; second++) {

@@ -267,7 +267,7 @@ final class SimulatedMember {
     TenantFigures figures = goBy();
     SyncRequest request =
         reports.next(
-            book, List.of(figures), CONNECT_TIMEOUT_MILLIS, false, book.mustBeRenewed(moment()));
+            book, List.of(figures), CONNECT_TIMEOUT_MILLIS, false, book.needsAnswer(moment()));
     reported = figures.demand();
     long mine = ++call;
     waits = true;
