@@ -81,9 +81,14 @@ final class Enforcer {
     looked = true;
     obstacle = obstacle(policies, roles);
     Map<String, Integer> limits = new TreeMap<>();
+    // Held to no limit, though nobody changed the one that they have.
+    Set<String> superusers = new HashSet<>();
     for (LoginRole role : roles.all()) {
       if (policies.manages(role.name(), role.superuser())) {
         limits.put(role.name(), role.superuser() ? RoleLimit.UNLIMITED : role.limit());
+        if (role.superuser()) {
+          superusers.add(role.name());
+        }
       }
     }
     Map<String, Integer> seen = new HashMap<>();
@@ -91,6 +96,7 @@ final class Enforcer {
       seen.merge(String.valueOf(backend.role()), 1, Integer::sum);
     }
     otherHand.addAll(book.observed(limits, seen, look.startedNanos(), roles.endedNanos()));
+    otherHand.removeAll(superusers);
   }
 
   /**
