@@ -157,7 +157,8 @@ final class InstanceLog implements ControlLoopListener {
   @Override
   public void limitChangedByAnotherHand(String role, int found) {
     LOG.warn(
-        "{}: somebody set the connection limit of role {} to {}; it is put right as soon as limits can be changed. To manage it by"
+        "{}: somebody set the connection limit of role {} to {}; it is put right as soon as"
+            + " limits can be changed. To manage it by"
             + " hand, run release and declare the role foreign",
         instance,
         role,

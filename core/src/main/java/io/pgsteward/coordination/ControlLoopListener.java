@@ -51,7 +51,9 @@ public interface ControlLoopListener {
   /** Connection limits could not be set; it is tried again. */
   default void limitsFailed(Map<String, Integer> limits, Exception cause) {}
 
-  /** Another hand has changed a role's limit to this; it is put right in the next round. */
+  /**
+   * Another hand has changed a role's limit to this; it is put right once limits can be changed.
+   */
   default void limitChangedByAnotherHand(String role, int found) {}
 
   /**

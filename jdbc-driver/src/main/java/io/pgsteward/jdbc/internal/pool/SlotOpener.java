@@ -19,8 +19,6 @@ final class SlotOpener {
 
   private static final Logger LOG = LoggerFactory.getLogger(SlotOpener.class);
 
-  private static final String INVALID_PARAMETER_VALUE = "22023";
-
   /** Probes that a vanished client's host may leave unanswered. */
   private static final int PROBES = 3;
 
@@ -54,13 +52,10 @@ final class SlotOpener {
   private final Properties properties;
   private final int hosts;
 
-  /** Null: the server is left as it is set. */
-  private final @Nullable String keepalive;
+  private final String keepalive;
 
-  private final String check;
-
-  /** Whether the server can look during a statement whether its client is there. */
-  private volatile boolean checks = true;
+  /** What is asked about vanished clients, as far as the server takes it; null: nothing. */
+  private volatile @Nullable String asked;
 
   SlotOpener(TenantPoolSettings settings, Ticker ticker) {
     this.settings = settings;
@@ -68,11 +63,10 @@ final class SlotOpener {
     long millis = settings.vanishedClientTimeout().toMillis();
     long seconds = Math.max(1, TimeUnit.MILLISECONDS.toSeconds(millis));
     this.keepalive =
-        millis == 0
-            ? null
-            : KEEPALIVE.formatted(
-                Math.max(1, seconds / 2), Math.max(1, seconds / (2 * PROBES)), PROBES, millis);
-    this.check = CHECK.formatted(millis / (2 * PROBES));
+        KEEPALIVE.formatted(
+            Math.max(1, seconds / 2), Math.max(1, seconds / (2 * PROBES)), PROBES, millis);
+    // Both in one round trip.
+    this.asked = millis == 0 ? null : keepalive + ";" + CHECK.formatted(millis / (2 * PROBES));
     Properties given = settings.properties();
     boolean postgres = settings.driver() instanceof Driver;
     Properties parsed = postgres ? Driver.parseURL(settings.url(), given) : null;
@@ -141,7 +135,7 @@ final class SlotOpener {
   Connection open(Wires wires) throws SQLException {
     Connection raw = connect(wires);
     try {
-      haveClientChecked(raw);
+      askAboutVanishedClients(raw);
       String initSql = settings.connectionInitSql();
       if (initSql != null) {
         execute(raw, initSql);
@@ -153,28 +147,33 @@ final class SlotOpener {
     return raw;
   }
 
-  private void haveClientChecked(Connection raw) throws SQLException {
-    if (keepalive == null || !(raw instanceof PGConnection)) {
-      return;
-    }
-    if (!checks) {
-      execute(raw, keepalive);
-      return;
-    }
-    try {
-      execute(raw, keepalive + ";" + check); // one round trip
-    } catch (SQLException e) {
-      if (!INVALID_PARAMETER_VALUE.equals(e.getSQLState())) {
-        throw e;
+  /**
+   * Has PostgreSQL end the connection some time after its client has vanished. A server that
+   * refuses to is asked for less from then on: a connection without is better than none.
+   */
+  private void askAboutVanishedClients(Connection raw) throws SQLException {
+    String sql = raw instanceof PGConnection ? asked : null;
+    while (sql != null) {
+      try {
+        execute(raw, sql);
+        return;
+      } catch (SQLException e) {
+        if (isLost(e)) {
+          throw e;
+        }
+        LOG.info(
+            "PgSteward: {}: this server does not take all that vanishedClientTimeout asks: {}",
+            settings.tenant(),
+            e.getMessage());
+        sql = sql.equals(keepalive) ? null : keepalive;
+        asked = sql;
       }
-      checks = false;
-      LOG.info(
-          "PgSteward: {}: this server does not notice during a statement that its client is gone:"
-              + " {}",
-          settings.tenant(),
-          e.getMessage());
-      execute(raw, keepalive);
     }
+  }
+
+  private static boolean isLost(SQLException failure) {
+    String state = String.valueOf(failure.getSQLState());
+    return state.startsWith("08") || state.startsWith("57");
   }
 
   private static void execute(Connection raw, String sql) throws SQLException {

@@ -47,8 +47,8 @@ import org.jspecify.annotations.Nullable;
  * one is cut off.
  *
  * <p>Calls are made and executed by one thread; {@link #address}, {@link #close} and a call's
- * cancel may come from any. What blocks runs on up to two daemon threads of the client's own, which
- * end when they were idle for {@value #KEEP_SECONDS} s.
+ * cancel may come from any. What blocks runs on daemon threads of the client's own, two or for a
+ * moment three, which end when they were idle for {@value #KEEP_SECONDS} s.
  */
 final class HttpCoordinatorClient implements CoordinatorClient {
 

@@ -66,6 +66,13 @@ class VanishedClientTest extends PoolOnPostgres {
   }
 
   @Test
+  void a_server_that_refuses_what_is_asked_gives_a_connection_all_the_same() throws SQLException {
+    // More milliseconds than PostgreSQL's figures hold.
+    TenantPoolSettings.Builder settings = settings(1).vanishedClientTimeout(Duration.ofDays(60));
+    assertThat(shown(settings, "tcp_user_timeout")).isEqualTo("0");
+  }
+
+  @Test
   void a_statement_ends_soon_after_its_client_is_gone() throws Exception {
     try (FaultProxy network = FaultProxy.before(postgres)) {
       TenantPool pool =
